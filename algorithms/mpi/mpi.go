@@ -17,72 +17,72 @@ var Algorithm = &ccl.Algorithm{
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
 			Doc:  "MPI_Allreduce in place",
-			Cost: cost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
-			Run:  allReduce, Supports: reduces, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Run:  allReduce, Supports: checkReduction, Native: true,
 		},
 		ccl.CollReduce: {
 			Doc:  "MPI_Reduce",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  reduce, Supports: reduces, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  reduce, Supports: checkReduction, Native: true,
 		},
 		ccl.CollReduceScatter: {
 			Doc:  "MPI_Reduce_scatter_block, or MPI_Reduce_scatter if blocks differ in length",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  reduceScatter, Supports: reduces, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  reduceScatter, Supports: checkReduction, Native: true,
 		},
 		ccl.CollScan: {
 			Doc:  "MPI_Scan in place",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  scan, Supports: reduces, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  scan, Supports: checkReduction, Native: true,
 		},
 		ccl.CollExScan: {
 			Doc:  "MPI_Exscan in place",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  exScan, Supports: reduces, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  exScan, Supports: checkReduction, Native: true,
 		},
 		ccl.CollAllGather: {
 			Doc:  "MPI_Allgather in place, or MPI_Allgatherv if blocks differ in length",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  allGather, Supports: counts, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allGather, Supports: checkCount, Native: true,
 		},
 		ccl.CollBroadcast: {
 			Doc:  "MPI_Bcast",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  broadcast, Supports: counts, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  broadcast, Supports: checkCount, Native: true,
 		},
 		ccl.CollGather: {
 			Doc:  "MPI_Gather, or MPI_Gatherv if blocks differ in length",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  gather, Supports: counts, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  gather, Supports: checkCount, Native: true,
 		},
 		ccl.CollScatter: {
 			Doc:  "MPI_Scatter, or MPI_Scatterv if blocks differ in length",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  scatter, Supports: counts, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  scatter, Supports: checkCount, Native: true,
 		},
 		ccl.CollAllToAll: {
 			Doc:  "MPI_Alltoall, or MPI_Alltoallv if blocks differ in length",
-			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  allToAll, Supports: counts, Native: true,
+			Cost: costOf(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allToAll, Supports: checkCount, Native: true,
 		},
 	},
 }
 
-// cost returns the least that any algorithm of the library sends.
-func cost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+// costOf returns the least that any algorithm of the library sends.
+func costOf(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: 1, Bytes: bytes(s)} }
 }
 
-// counts is Supports of collectives that move data.
-func counts(s ccl.Shape) error {
+// checkCount is Supports of collectives that move data.
+func checkCount(s ccl.Shape) error {
 	if n := max(s.Bytes, s.Total) / s.DType.Size(); n > math.MaxInt32 {
-		return fmt.Errorf("MPI counts at most %d elements, and here are %d", math.MaxInt32, n)
+		return fmt.Errorf("MPI counts at most %d elements, but the call has %d", math.MaxInt32, n)
 	}
 	return nil
 }
 
-// reduces is Supports of collectives that reduce.
-func reduces(s ccl.Shape) error {
+// checkReduction is Supports of collectives that reduce.
+func checkReduction(s ccl.Shape) error {
 	if _, ok := types[s.DType]; !ok {
 		return fmt.Errorf("MPI has no arithmetic for %v", s.DType)
 	}
@@ -101,7 +101,7 @@ func reduces(s ccl.Shape) error {
 			return fmt.Errorf("some MPI libraries do not wrap sums of %v around, but end at the largest number", s.DType)
 		}
 	}
-	return counts(s)
+	return checkCount(s)
 }
 
 // types are those with arithmetic in MPI.
@@ -117,14 +117,15 @@ var ops = map[ccl.Op]transport.ReduceOp{
 	ccl.BAnd: transport.BAnd, ccl.BOr: transport.BOr, ccl.BXor: transport.BXor,
 }
 
-// reduction returns the type and the operation of a call that reduces.
-func reduction(c *ccl.Call) (transport.ElementType, transport.ReduceOp) {
+// reductionOf returns the type and the operation of a call that reduces.
+func reductionOf(c *ccl.Call) (transport.ElementType, transport.ReduceOp) {
 	s := c.Shape()
 	return types[s.DType], ops[s.Op]
 }
 
-// moved returns a type of the length of the call's elements: to move them, their kind does not matter.
-func moved(c *ccl.Call) transport.ElementType {
+// movedType returns a type of the length of the call's elements: to move them, their kind does not
+// matter.
+func movedType(c *ccl.Call) transport.ElementType {
 	switch c.Shape().DType.Size() {
 	case 1:
 		return transport.Uint8
@@ -138,16 +139,19 @@ func moved(c *ccl.Call) transport.ElementType {
 	return transport.Complex128
 }
 
-// own copies this rank's input to its output, and returns that: MPI's calls work in place on all ranks or on none, and goccl's on
-// any.
-func own(c *ccl.Call) (ccl.Buffer, error) { return c.Out(), c.Copy(c.Out(), c.In()) }
+// copyInput copies this rank's input to its output, and returns that. MPI's calls work in place on
+// all ranks or on none, but those of goccl on any.
+func copyInput(c *ccl.Call) (ccl.Buffer, error) { return c.Out(), c.Copy(c.Out(), c.In()) }
+
+// isSame reports whether buffers, which are not empty, begin at the same element.
+func isSame(a, b ccl.Buffer) bool { return &a.Bytes()[0] == &b.Bytes()[0] }
 
 func allReduce(c *ccl.Call) error {
-	out, err := own(c)
+	out, err := copyInput(c)
 	if err != nil {
 		return err
 	}
-	t, op := reduction(c)
+	t, op := reductionOf(c)
 	if err := c.Native().AllReduce(out.Bytes(), t, op); err != nil {
 		return err
 	}
@@ -156,12 +160,13 @@ func allReduce(c *ccl.Call) error {
 }
 
 func reduce(c *ccl.Call) error {
-	t, op := reduction(c)
+	t, op := reductionOf(c)
 	if c.Rank() != c.Root() {
 		return c.Native().Reduce(c.In().Bytes(), nil, t, op, c.Root())
 	}
+
 	in := c.In()
-	if &in.Bytes()[0] == &c.Out().Bytes()[0] {
+	if isSame(in, c.Out()) {
 		in = c.Scratch(in.Len())
 		if err := c.Copy(in, c.In()); err != nil {
 			return err
@@ -176,16 +181,11 @@ func reduce(c *ccl.Call) error {
 
 func reduceScatter(c *ccl.Call) error {
 	out := c.Out()
-	inPlace := out.Len() > 0 && &out.Bytes()[0] == &c.InBlock(c.Rank()).Bytes()[0]
-	if inPlace { // which MPI's call is on all ranks or on none
+	if out.Len() > 0 && isSame(out, c.InBlock(c.Rank())) { // MPI's call is in place on all ranks or on none
 		out = c.Scratch(out.Len())
 	}
-	var lengths []int
-	if !c.EqualBlocks() {
-		lengths = lengthsOf(c, c.BlockLen)
-	}
-	t, op := reduction(c)
-	if err := c.Native().ReduceScatter(c.In().Bytes(), out.Bytes(), lengths, t, op); err != nil {
+	t, op := reductionOf(c)
+	if err := c.Native().ReduceScatter(c.In().Bytes(), out.Bytes(), blockLengths(c), t, op); err != nil {
 		return err
 	}
 	c.Epilogue(out)
@@ -193,11 +193,11 @@ func reduceScatter(c *ccl.Call) error {
 }
 
 func scan(c *ccl.Call) error {
-	out, err := own(c)
+	out, err := copyInput(c)
 	if err != nil {
 		return err
 	}
-	t, op := reduction(c)
+	t, op := reductionOf(c)
 	return c.Native().Scan(out.Bytes(), t, op)
 }
 
@@ -209,63 +209,60 @@ func exScan(c *ccl.Call) error {
 	if err := c.Copy(out, c.In()); err != nil {
 		return err
 	}
-	t, op := reduction(c)
+	t, op := reductionOf(c)
 	return c.Native().ExScan(out.Bytes(), t, op)
 }
 
-func broadcast(c *ccl.Call) error { return c.Native().Broadcast(c.Out().Bytes(), moved(c), c.Root()) }
+func broadcast(c *ccl.Call) error {
+	return c.Native().Broadcast(c.Out().Bytes(), movedType(c), c.Root())
+}
 
 func allGather(c *ccl.Call) error {
 	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
-	return intoBlocks(c, func(all ccl.Buffer, lengths []int) error {
-		return c.Native().AllGather(all.Bytes(), lengths, moved(c))
+	return withPackedOutput(c, func(all ccl.Buffer, lengths []int) error {
+		return c.Native().AllGather(all.Bytes(), lengths, movedType(c))
 	})
 }
 
 func gather(c *ccl.Call) error {
 	if c.Rank() != c.Root() {
-		var lengths []int
-		if !c.EqualBlocks() {
-			lengths = lengthsOf(c, c.BlockLen)
-		}
-		return c.Native().Gather(c.In().Bytes(), nil, lengths, moved(c), c.Root())
+		return c.Native().Gather(c.In().Bytes(), nil, blockLengths(c), movedType(c), c.Root())
 	}
 	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
-	return intoBlocks(c, func(all ccl.Buffer, lengths []int) error {
-		return c.Native().Gather(nil, all.Bytes(), lengths, moved(c), c.Root())
+	return withPackedOutput(c, func(all ccl.Buffer, lengths []int) error {
+		return c.Native().Gather(nil, all.Bytes(), lengths, movedType(c), c.Root())
 	})
 }
 
 func scatter(c *ccl.Call) error {
-	var lengths []int
-	if !c.EqualBlocks() {
-		lengths = lengthsOf(c, c.BlockLen)
-	}
 	if c.Rank() != c.Root() {
-		return c.Native().Scatter(nil, c.Out().Bytes(), lengths, moved(c), c.Root())
+		return c.Native().Scatter(nil, c.Out().Bytes(), blockLengths(c), movedType(c), c.Root())
 	}
 	if err := c.Copy(c.Out(), c.InBlock(c.Rank())); err != nil {
 		return err
 	}
-	return c.Native().Scatter(c.In().Bytes(), nil, lengths, moved(c), c.Root())
+	return c.Native().Scatter(c.In().Bytes(), nil, blockLengths(c), movedType(c), c.Root())
 }
 
 func allToAll(c *ccl.Call) error {
-	return intoBlocks(c, func(out ccl.Buffer, lengths []int) error {
-		var sent []int
-		if lengths != nil {
-			sent = lengthsOf(c, func(r int) int { return c.InBlock(r).Len() })
-		}
-		return c.Native().AllToAll(c.In().Bytes(), sent, out.Bytes(), lengths, moved(c))
+	return withPackedOutput(c, func(out ccl.Buffer, lengths []int) error {
+		sent := lengthsOf(c, func(rank int) int { return c.InBlock(rank).Len() })
+		return c.Native().AllToAll(c.In().Bytes(), sent, out.Bytes(), lengths, movedType(c))
 	})
 }
 
-// lengthsOf returns the lengths of the blocks of all ranks.
+// blockLengths returns the lengths of the blocks of all ranks; nil if they are equal.
+func blockLengths(c *ccl.Call) []int { return lengthsOf(c, c.BlockLen) }
+
+// lengthsOf returns a length for each rank; nil if blocks are equal.
 func lengthsOf(c *ccl.Call, length func(rank int) int) []int {
+	if c.EqualBlocks() {
+		return nil
+	}
 	lengths := make([]int, c.Size())
 	for r := range lengths {
 		lengths[r] = length(r)
@@ -273,38 +270,38 @@ func lengthsOf(c *ccl.Call, length func(rank int) int) []int {
 	return lengths
 }
 
-// intoBlocks calls f with memory for the blocks of the output, one after the other: the output itself, unless these have gaps or
-// another order. f gets the lengths of the blocks if they differ.
-func intoBlocks(c *ccl.Call, f func(all ccl.Buffer, lengths []int) error) error {
-	var lengths []int
-	if !c.EqualBlocks() {
-		lengths = lengthsOf(c, func(r int) int { return c.OutBlock(r).Len() })
-	}
-	end, packed := 0, true
+// withPackedOutput calls f with memory for the blocks of the output, one after the other: the
+// output itself, unless these have gaps or another order. f gets the lengths of the blocks if they
+// differ.
+func withPackedOutput(c *ccl.Call, f func(all ccl.Buffer, lengths []int) error) error {
+	lengths := lengthsOf(c, func(rank int) int { return c.OutBlock(rank).Len() })
+	end, isPacked := 0, true
 	for r := range c.Size() {
 		at := c.OutRange(r)
-		packed = packed && (at.Lo == end || at.Lo == at.Hi)
+		isPacked = isPacked && (at.Lo == end || at.Lo == at.Hi)
 		end += at.Hi - at.Lo
 	}
-	if packed {
+	if isPacked {
 		return f(c.Out().Slice(0, end), lengths)
 	}
+
 	all := c.Scratch(end)
-	place := func(rank int) ccl.Buffer {
+	packed := func(rank int) ccl.Buffer {
 		at := 0
 		for r := range rank {
 			at += c.OutBlock(r).Len()
 		}
 		return all.Slice(at, at+c.OutBlock(rank).Len())
 	}
-	if err := c.Copy(place(c.Rank()), c.OutBlock(c.Rank())); err != nil { // which an all-gather and a gather have filled
+	// An all-gather and a gather have filled this rank's block.
+	if err := c.Copy(packed(c.Rank()), c.OutBlock(c.Rank())); err != nil {
 		return err
 	}
 	if err := f(all, lengths); err != nil {
 		return err
 	}
 	for r := range c.Size() {
-		if err := c.Copy(c.OutBlock(r), place(r)); err != nil {
+		if err := c.Copy(c.OutBlock(r), packed(r)); err != nil {
 			return err
 		}
 	}
