@@ -224,7 +224,7 @@ func (w *carriedWire) send(to int, b []byte) error {
 	return err
 }
 
-func (w *carriedWire) poll(deliver func(from int, b []byte) bool) (some bool, err error) {
+func (w *carriedWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
 	if first, ok := w.net.boxes[w.me].take(); ok {
 		deliver(first.from, first.b)
 		return true, nil

@@ -71,7 +71,7 @@ func carry(socket string) error {
 	}
 	end, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	p.leave(end) // then nothing is on its way
+	p.sayGoodbye(end) // then nothing is on its way
 	return errors.Join(wire.close(end), abi.Finalize(end))
 }
 
@@ -99,9 +99,9 @@ func sendFrames(test io.Reader, w *mpiWire) error {
 // deliverFrames writes packets that arrive to the test, until that has ended.
 func deliverFrames(p *process, w *mpiWire, test io.Writer, ended <-chan error) error {
 	out := bufio.NewWriter(test)
-	deliver := func(from int, b []byte) (keep bool) {
-		if kind(b[0]) == kindBye { // of a carrier that has ended before this one
-			return p.deliver(from, b)
+	deliver := func(from int, b []byte) (isKept bool) {
+		if kind(b[0]) == kindGoodbye { // of a carrier that has ended before this one
+			return p.deliverPacket(from, b)
 		}
 		_, _ = out.Write(appendFrame(nil, from, b)) // Flush returns the error
 		return false
@@ -112,16 +112,16 @@ func deliverFrames(p *process, w *mpiWire, test io.Writer, ended <-chan error) e
 			return err
 		default:
 		}
-		switch some, err := w.poll(deliver); {
+		switch found, err := w.poll(deliver); {
 		case err != nil:
 			return err
-		case some:
+		case found:
 			idle = 0
 			_ = out.Flush() // it fails if the test is gone, which ends this
 		case idle > idleTicks:
 			time.Sleep(tendTime)
 		default:
-			time.Sleep(nap)
+			time.Sleep(napTime)
 		}
 	}
 }

@@ -38,11 +38,11 @@ func (c *causes) Load(rank int) *transport.Failure {
 
 // StoreReason stores why this process's rank refuses a call, and sends it to the others.
 func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
-	c.put(rank, seq, first, why)
+	c.storeReason(rank, seq, first, why)
 	c.send(seq, first, why)
 }
 
-func (c *causes) put(rank int, seq uint64, first bool, why string) {
+func (c *causes) storeReason(rank int, seq uint64, first bool, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &c.reasons[rank]

@@ -20,17 +20,17 @@ import (
 
 // deaths is what a process knows of dead ones.
 type deaths struct {
-	dead []atomic.Bool // by rank
+	isDead []atomic.Bool // by rank
 
-	mu     sync.Mutex
-	pids   []int // 0: not known
-	fds    []unix.PollFd
-	ranks  []int // by place in fds
-	looked time.Time
+	mu       sync.Mutex
+	pids     []int // 0: not known
+	fds      []unix.PollFd
+	ranks    []int // by place in fds
+	lastLook time.Time
 }
 
 func newDeaths(size int) deaths {
-	return deaths{dead: make([]atomic.Bool, size), pids: make([]int, size)}
+	return deaths{isDead: make([]atomic.Bool, size), pids: make([]int, size)}
 }
 
 // host is where a process is.
@@ -47,8 +47,8 @@ func (h host) sharesMemory(o host) bool { return h.sharesPIDs(o) && h.memory == 
 // sharesPIDs reports whether processes on h and o see each other's process ids.
 func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.pids }
 
-// sayHost returns what a process says of itself.
-func sayHost() string {
+// describeHost returns what a process says of itself.
+func describeHost() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
 	var dir unix.Stat_t
@@ -57,47 +57,47 @@ func sayHost() string {
 }
 
 // parseHost returns what sayHost has said.
-func parseHost(says string) (h host, err error) {
-	if _, err := fmt.Sscan(says, &h.boot, &h.pids, &h.memory, &h.pid, &h.token); err != nil {
-		return host{}, fmt.Errorf("%.200q: %w", says, err)
+func parseHost(description string) (h host, err error) {
+	if _, err := fmt.Sscan(description, &h.boot, &h.pids, &h.memory, &h.pid, &h.token); err != nil {
+		return host{}, fmt.Errorf("%.200q: %w", description, err)
 	}
 	return h, nil
 }
 
-// watch watches a rank if it is of this process's host.
-func (d *deaths) watch(rank int, h, own host) {
+// watchRank watches a rank if it is of this process's host.
+func (d *deaths) watchRank(rank int, h, here host) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.pids[rank] != 0
 	d.pids[rank] = h.pid
-	if known || h.pid == os.Getpid() || !h.sharesPIDs(own) {
+	if known || h.pid == os.Getpid() || !h.sharesPIDs(here) {
 		return
 	}
 	fd, err := unix.PidfdOpen(h.pid, 0)
 	switch err {
 	case unix.ESRCH:
-		d.dead[rank].Store(true)
+		d.isDead[rank].Store(true)
 	case nil:
 		d.fds, d.ranks = append(d.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}), append(d.ranks, rank)
 	}
 }
 
 // lookTime is the least time between two looks for dead processes.
-const lookTime = 20 * time.Millisecond
+const lookInterval = 20 * time.Millisecond
 
-// look returns the processes of this host that have died since the last look.
-func (d *deaths) look() (died []int) {
+// findDead returns the processes of this host that have died since the last look.
+func (d *deaths) findDead() (died []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.fds) == 0 || time.Since(d.looked) < lookTime {
+	if len(d.fds) == 0 || time.Since(d.lastLook) < lookInterval {
 		return nil
 	}
-	d.looked = time.Now()
+	d.lastLook = time.Now()
 	if n, err := unix.Poll(d.fds, 0); n <= 0 || err != nil {
 		return nil
 	}
 	for i, fd := range d.fds {
-		if rank := d.ranks[i]; fd.Revents != 0 && !d.dead[rank].Swap(true) {
+		if rank := d.ranks[i]; fd.Revents != 0 && !d.isDead[rank].Swap(true) {
 			died = append(died, rank)
 			_ = unix.Close(int(fd.Fd))
 			d.fds[i].Fd = -1 // poll ignores it
@@ -106,11 +106,11 @@ func (d *deaths) look() (died []int) {
 	return died
 }
 
-// mark marks a rank as dead, and reports whether that is new.
-func (d *deaths) mark(rank int) bool { return !d.dead[rank].Swap(true) }
+// markDead marks a rank as dead, and reports whether that is new.
+func (d *deaths) markDead(rank int) bool { return !d.isDead[rank].Swap(true) }
 
-// pid returns the process id of a rank, 0 if it is not known.
-func (d *deaths) pid(rank int) int {
+// pidOf returns the process id of a rank, 0 if it is not known.
+func (d *deaths) pidOf(rank int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.pids[rank]

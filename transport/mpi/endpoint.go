@@ -18,13 +18,13 @@ type endpoint struct {
 	round              uint64 // the last round
 	enterWasRound      bool   // Enter was the last round, and its Flip is still to come
 	resultLo, resultHi int    // of the next round
-	parted             bool   // its input is put in parts
+	isInParts          bool   // its input is put in parts
 	inputs             []span // by rank: these
 	packets            [][]byte
 }
 
-func (g *group) endpoint() *endpoint {
-	return &endpoint{Member: g.member, group: g, p2p: &p2p{groupsync.NewP2P(g.member, false, g.served), g}}
+func (g *group) newEndpoint() *endpoint {
+	return &endpoint{Member: g.member, group: g, p2p: &p2p{groupsync.NewP2P(g.member, false, g.servedBy), g}}
 }
 
 // Name implements transport.Endpoint.
@@ -40,7 +40,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		ep.sendRound() // before the line: who answers has sent both
 	}
 	ep.Publish(e)
-	ep.group.sendLine(e)
+	ep.group.lines.send(e)
 	if err := ep.AwaitAll(); err != nil {
 		return transport.RunOwn, err
 	}
@@ -81,7 +81,7 @@ func (ep *endpoint) Close() error {
 	if !ep.Leave() {
 		return nil
 	}
-	ep.group.process.left()
+	ep.group.process.noteClosed()
 	if ep.group.nodes == nil { // it has not joined
 		return nil
 	}
@@ -90,7 +90,7 @@ func (ep *endpoint) Close() error {
 
 // Free implements transport.Endpoint.
 func (ep *endpoint) Free() error {
-	ep.group.process.forget(ep.group)
-	ep.group.dropParts()
+	ep.group.process.removeGroup(ep.group)
+	ep.group.levels.drop()
 	return nil
 }

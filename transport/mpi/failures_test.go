@@ -63,9 +63,9 @@ func TestRefereeLeaves(t *testing.T) {
 // What one process finds dead, all others learn.
 func TestDeathSpreads(t *testing.T) {
 	all, eps := joined(t, 4)
-	require.True(t, all[2].deaths.mark(1))
-	all[2].notice()
-	all[2].spread([]int{1})
+	require.True(t, all[2].deaths.markDead(1))
+	all[2].noticeDeaths()
+	all[2].reportDeaths([]int{1})
 	for i, err := range enter(t, []transport.Endpoint{eps[0], eps[2], eps[3]}) {
 		lost, ok := errors.AsType[*transport.PeerLostError](err)
 		require.True(t, ok, "%d: %v", i, err)
@@ -102,20 +102,20 @@ func TestDeathWhileLeaving(t *testing.T) {
 	all := processes(3)
 	child := exec.Command("sleep", "1000") // stands in for rank 2
 	require.NoError(t, child.Start())
-	here, err := parseHost(sayHost())
+	here, err := parseHost(describeHost())
 	require.NoError(t, err)
 	there := here
 	there.pid = child.Process.Pid
-	all[1].deaths.watch(2, there, here)
+	all[1].deaths.watchRank(2, there, here)
 	var leaving sync.WaitGroup
 	for _, p := range all[:2] {
 		leaving.Go(func() {
-			p.leave(t.Context())
+			p.sayGoodbye(t.Context())
 			require.NoError(t, t.Context().Err())
 			require.True(t, p.isDead(2))
 		})
 	}
-	for !all[0].gone[1].Load() || !all[1].gone[0].Load() { // both wait for rank 2 alone
+	for !all[0].saidGoodbye[1].Load() || !all[1].saidGoodbye[0].Load() { // both wait for rank 2 alone
 		runtime.Gosched()
 	}
 	require.False(t, all[0].isDead(2) || all[1].isDead(2))
@@ -159,7 +159,7 @@ func TestEarlyAndLate(t *testing.T) {
 	require.NoError(t, made[0].Free())
 	defer func() { require.NoError(t, made[1].Close()) }()
 	g := made[1].(*endpoint).group
-	g.tell(1, head{kind: kindWords}, make([]byte, 64))
+	g.sendTo(1, head{kind: kindWords}, make([]byte, 64))
 	for all[0].poll() {
 	}
 	all[0].mu.Lock()
@@ -205,7 +205,7 @@ func TestStoppedInChain(t *testing.T) {
 // A process that has lost messages joins no further group.
 func TestJoinAfterBrokenWire(t *testing.T) {
 	all, _ := joined(t, 2)
-	all[0].broken(errDeaf)
+	all[0].handleWireError(errDeaf)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := all[0].joinWorld(ctx, 2)

@@ -5,7 +5,6 @@ package mpi
 import (
 	"encoding/binary"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/transport"
@@ -19,161 +18,76 @@ const payloadBytes = 4 << 10
 // errPacket is the error of a packet that no rank sends.
 var errPacket = errors.New("a packet that no rank sends")
 
-// group is a group of ranks as one of them sees it: its own state, and copies of what the others have sent.
+// group is a group of ranks as one of them sees it: its own state, and copies of what the others
+// have sent.
 type group struct {
-	process *process
-	id      uint64
-	rank    int
-	world   []int // by rank: the rank of its process
-	states  []*groupsync.State
-	words   *groupsync.Words
-	sync    *groupsync.Group
-	member  *groupsync.Member
-	causes  causes
-	slots   groupsync.Slots
-	streams [2]streams // of calls, of P2P
-	stages  []stage
-	piece   int                      // length in bytes of the longest piece
-	hello   []atomic.Pointer[string] // by rank: what it has said of itself, once it has joined
-	rest    rest
-	silent  atomic.Bool // it has said that it left, which was its last packet
-	nodes   *nodes
-	joined  bool // it is the job's, and not made of another one
-
-	partsMu sync.Mutex
-	parts   []transport.Endpoint // the levels of the group
-
-	// sending is held by who sends to all ranks. What this rank answers to one of them therefore comes after all that it has
-	// sent to any.
-	sending sync.Mutex
-	sent    [groupsync.StateWords]uint64
-	lines   lines
-
-	questions atomic.Uint64
-	answers   []answer // by rank
+	sender
+	sync     *groupsync.Group
+	member   *groupsync.Member
+	rest     rest
+	sent     [groupsync.StateWords]uint64 // the words that it has sent; sending guards them
+	causes   causes
+	slots    groupsync.Slots
+	lines    lines
+	queries  queries
+	streams  [2]streams // of calls, of P2P
+	stages   stages
+	joinedAs []atomic.Pointer[string] // by rank: the description of its process, once it has joined
+	nodes    *nodes
+	levels   levels
+	isWorld  bool // it is the job's, and not made of another one
 }
 
-// answer is what a rank has answered.
-type answer struct {
-	number atomic.Uint64            // of the question
-	served atomic.Pointer[[]uint64] // by rank, as far as not zero: see groupsync.Served
-}
-
-// newGroup returns a group, to which nothing is delivered before process.enter.
-func newGroup(p *process, id uint64, rank int, world []int) *group {
-	n := len(world)
+// newGroup returns a group, to which nothing is delivered before process.addGroup.
+func newGroup(p *process, id uint64, rank int, processOf []int) *group {
+	n := len(processOf)
 	g := &group{
-		process: p, id: id, rank: rank, world: world, states: make([]*groupsync.State, n), words: new(groupsync.Words),
-		slots: make(groupsync.Slots, n), streams: [2]streams{newStreams(n), newStreams(n)}, stages: make([]stage, n), piece: pieceLength(n),
-		hello: make([]atomic.Pointer[string], n), answers: make([]answer, n), lines: newLines(n, p.directRanks),
+		sender: sender{process: p, id: id, rank: rank, processOf: processOf},
+		slots:  make(groupsync.Slots, n), queries: queries{replies: make([]reply, n)},
+		streams: [2]streams{newStreams(n), newStreams(n)}, stages: newStages(n), joinedAs: make([]atomic.Pointer[string], n),
 	}
+	states := make([]*groupsync.State, n)
 	for i := range n {
-		g.states[i] = new(groupsync.State)
+		states[i] = new(groupsync.State)
 		g.slots[i] = [2][]byte{make([]byte, payloadBytes), make([]byte, payloadBytes)}
 	}
+
 	g.causes = causes{send: g.sendReason, failures: make([]*transport.Failure, n), reasons: make([][2]reason, n)}
 	g.rest = rest{group: g}
-	g.sync = groupsync.NewGroup(g.states, g.words, &g.causes, &g.rest)
+	g.sync = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, &g.rest)
 	g.member = groupsync.NewMember(g.sync, rank, g.slots, false) // rest polls
+	g.lines = newLines(&g.sender, g.storeLine)
 	return g
-}
-
-// packet returns a packet of this rank with room for a body of n bytes.
-func (g *group) packet(h head, n int) []byte {
-	b := g.process.wire.packet(headBytes + n)
-	h.from, h.group = g.rank, g.id
-	h.put(b)
-	return b
-}
-
-// post sends a packet to a rank, unless this one has left.
-func (g *group) post(to int, b []byte) {
-	if g.silent.Load() {
-		g.process.wire.release(b)
-		return
-	}
-	if err := g.process.wire.send(g.world[to], b); err != nil {
-		g.process.broken(err)
-	}
-}
-
-// tellAll sends a packet of that body to all other ranks.
-func (g *group) tellAll(h head, body []byte) {
-	for to := range g.world {
-		if to != g.rank {
-			g.tell(to, h, body)
-		}
-	}
-}
-
-func (g *group) tell(to int, h head, body []byte) {
-	b := g.packet(h, len(body))
-	copy(b[headBytes:], body)
-	g.post(to, b)
 }
 
 // sendReason sends why this rank refuses a call.
 func (g *group) sendReason(seq uint64, first bool, why string) {
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	g.tellAll(head{kind: kindReason, flag: first, number: seq}, []byte(why))
+	g.sendToAll(head{kind: kindReason, flag: first, number: seq}, []byte(why))
 }
 
 // sendWords sends the words of this rank's state to all others, if they have changed since.
 func (g *group) sendWords() {
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	g.sayWords(g.sync.Words(g.rank))
+	g.sendNewWords(g.sync.Words(g.rank))
 }
 
-// sayWords sends words to all others, if they are new. Those of a rank that has left are its last packet: what it has entered comes before.
-// The caller holds sending.
-func (g *group) sayWords(words [groupsync.StateWords]uint64) {
-	if words == g.sent || g.silent.Load() {
+// sendNewWords sends words to all others, if they are new. The caller holds sending.
+//
+// Those of a rank that has left are its last packet: the lines of calls that it has entered come before.
+func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
+	if words == g.sent || g.saidGoodbye.Load() {
 		return
 	}
 	g.sent = words
-	left := groupsync.HasLeft(words)
-	if left && !g.lines.direct {
-		g.tellOwnLines()
+	isLeaving := groupsync.HasLeft(words)
+	if isLeaving && !g.lines.direct {
+		g.lines.sendOfRank()
 	}
-	g.tellAll(head{kind: kindWords, flag: left && g.holdsUp()}, encodeWords(words))
-	g.silent.Store(left)
-}
-
-// answer answers a question of a rank: with its lines and its words, with lines that the other one lacks, and with how much it has served each
-// rank.
-func (g *group) answer(to int, question uint64, body []byte) error {
-	lacking, err := decodeRanks(body, len(g.world))
-	if err != nil {
-		return err
-	}
-	g.sending.Lock()
-	defer g.sending.Unlock()
-	words := g.sync.Words(g.rank)
-	if groupsync.HasLeft(words) {
-		g.sayWords(words)
-		return nil
-	}
-	if !g.lines.direct {
-		lacking = append(lacking, g.rank)
-	}
-	g.tellLines(to, lacking...)
-	g.tell(to, head{kind: kindAnswer, number: question}, append(encodeWords(words), g.encodeServed()...))
-	return nil
-}
-
-// encodeServed returns how much this rank has served each rank, without zeros at the end.
-func (g *group) encodeServed() (b []byte) {
-	last := 0
-	for rank := range g.world {
-		served := g.served(g.rank, rank)
-		b = binary.LittleEndian.AppendUint64(b, served)
-		if served != 0 {
-			last = len(b)
-		}
-	}
-	return b[:last]
+	g.sendToAll(head{kind: kindWords, flag: isLeaving && g.lines.mayHoldUp()}, encodeWords(words))
+	g.saidGoodbye.Store(isLeaving)
 }
 
 func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {
@@ -183,13 +97,13 @@ func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {
 	return b
 }
 
-// isFarewell reports whether a packet is the last one that a rank sends to a group.
-func isFarewell(h head, body []byte) bool {
+// isGoodbye reports whether a packet is the last one that a rank sends to a group.
+func isGoodbye(h head, body []byte) bool {
 	return h.kind == kindWords && len(body) == 8*groupsync.StateWords && binary.LittleEndian.Uint64(body[len(body)-8:]) != 0
 }
 
-// update stores the words that a rank has sent, and returns the rest of the body.
-func (g *group) update(h head, body []byte) ([]byte, error) {
+// storeWords stores the words that a rank has sent, and returns the rest of the body.
+func (g *group) storeWords(h head, body []byte) ([]byte, error) {
 	var words [groupsync.StateWords]uint64
 	if len(body) < 8*len(words) {
 		return nil, errPacket
@@ -201,64 +115,96 @@ func (g *group) update(h head, body []byte) ([]byte, error) {
 	return body[8*len(words):], nil
 }
 
-// receive handles a packet for the group. keep reports that the packet is kept.
-func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err error) {
-	if h.from >= len(g.world) || g.world[h.from] != from {
+// handle handles a packet for the group.
+func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err error) {
+	if h.from >= len(g.processOf) || g.processOf[h.from] != from {
 		return false, errPacket
 	}
 	switch h.kind {
-	case kindHello:
-		g.hello[h.from].Store(new(string(body)))
+	case kindJoined:
+		g.joinedAs[h.from].Store(new(string(body)))
 	case kindLines:
-		err = g.arrivedLines(body)
+		err = g.lines.handle(body)
 	case kindWords:
-		if _, err = g.update(h, body); h.flag {
-			g.goDirect()
+		if _, err = g.storeWords(h, body); h.flag {
+			g.lines.switchToDirect()
 		}
-		if isFarewell(h, body) {
-			g.process.hasLeft(from, h)
+		if isGoodbye(h, body) {
+			g.process.noteGoodbye(from, h)
 		}
 	case kindReason:
-		g.causes.put(h.from, h.number, h.flag, string(body))
+		g.causes.storeReason(h.from, h.number, h.flag, string(body))
 	case kindPart:
-		keep, err = g.arrived(h, body, packet)
+		isKept, err = g.handlePart(h, body, packet)
 	case kindTaken:
-		out := &g.streams[index(h.flag)].out[h.from]
+		out := &g.streams[streamIndex(h.flag)].out[h.from]
 		if h.number > out.posted.Load() {
 			return false, errPacket
 		}
 		out.taken.Store(h.number)
 	case kindRound:
-		err = g.showed(h, body)
-	case kindQuestion:
-		err = g.answer(h.from, h.number, body)
-	case kindAnswer:
-		err = g.answered(h, body)
+		err = g.handleRound(h, body)
+	case kindQuery:
+		err = g.replyTo(h.from, h.number, body)
+	case kindReply:
+		err = g.handleReply(h, body)
 	case kindPropose, kindFailed:
-		err = g.heardFailure(h, body)
+		err = g.handleFailure(h, body)
 	case kindConclude:
-		g.conclude(h.flag)
+		g.decideVerdict(h.flag)
 	case kindVerdict:
 		g.sync.SetVerdict(h.flag)
 	default:
 		return false, errPacket
 	}
 	g.rest.wakeOwn()
-	return keep, err
+	return isKept, err
 }
 
-// answered stores a rank's answer.
-func (g *group) answered(h head, body []byte) error {
-	body, err := g.update(h, body)
-	if err != nil || len(body)%8 != 0 || len(body) > 8*len(g.world) {
-		return errPacket
+// storeLine stores the line of a rank that has arrived.
+func (g *group) storeLine(rank int, number uint64, encoded []byte) {
+	var f transport.Fingerprint
+	for i := range f {
+		f[i] = binary.LittleEndian.Uint64(encoded[8+8*i:])
 	}
-	served := make([]uint64, len(body)/8)
-	for i := range served {
-		served[i] = binary.LittleEndian.Uint64(body[8*i:])
+	payload := encoded[lineHead:]
+	if len(payload) > transport.InlineBytes {
+		copy(g.slots[rank][number&1], payload)
 	}
-	a := &g.answers[h.from]
-	a.served.Store(&served)
-	a.number.Store(h.number)
+	g.sync.Arrive(rank, number, binary.LittleEndian.Uint64(encoded), f, payload)
+}
+
+// addLevel makes an endpoint fail once the group has failed.
+func (g *group) addLevel(ep transport.Endpoint) {
+	g.levels.add(ep)
+	if f := g.failure(); f != nil {
+		g.levels.fail(f)
+	}
+}
+
+// setFailed makes the failure of a rank the group's in this process, unless it has one, and reports
+// whether it did.
+func (g *group) setFailed(by int) bool {
+	if !g.sync.SetFailed(g.rank, by) {
+		return false
+	}
+	g.levels.fail(g.failure())
+	return true
+}
+
+// failHere fails the group in this process.
+func (g *group) failHere(f *transport.Failure) {
+	g.member.FailHere(f)
+	g.levels.fail(g.failure())
+}
+
+// failHere is that of its group.
+func (ep *endpoint) failHere(f *transport.Failure) { ep.group.failHere(f) }
+
+// failure returns the group's failure in this process; nil if it has none.
+func (g *group) failure() *transport.Failure {
+	if by := g.sync.FailedBy(); by >= 0 {
+		return g.causes.Load(by)
+	}
 	return nil
 }

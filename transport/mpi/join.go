@@ -17,30 +17,30 @@ import (
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
-// join makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.
+// joinGroup makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.
 // gone returns an error if some of them will not.
-func (p *process) join(ctx context.Context, id uint64, rank int, world []int, says string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
-	if len(world) > maxRanks {
-		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf("a group has %d ranks, and at most %d can be connected", len(world), maxRanks)}
+func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf []int, description string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
+	if len(processOf) > maxRanks {
+		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf("a group has %d ranks, and at most %d can be connected", len(processOf), maxRanks)}
 	}
-	g := newGroup(p, id, rank, world)
-	ep := g.endpoint()
+	g := newGroup(p, id, rank, processOf)
+	ep := g.newEndpoint()
 	if p.closed.Load() {
 		return nil, transport.ErrClosed
 	}
-	if !p.enter(g) {
+	if !p.addGroup(g) {
 		return nil, fmt.Errorf("rank %d has already joined the group: give each group another number", rank)
 	}
 	begin := time.Now()
-	hasCome := func(rank int) bool { return rank == g.rank || g.hello[rank].Load() != nil }
+	hasCome := func(rank int) bool { return rank == g.rank || g.joinedAs[rank].Load() != nil }
 	var err error
-	if err = g.mayJoin(ctx, begin, hasCome, gone); err == nil {
-		g.tellAll(head{kind: kindHello}, []byte(says))
-		p.until(context.Background(), func() bool {
-			if g.absent(hasCome) == nil {
+	if err = g.checkJoin(ctx, begin, hasCome, gone); err == nil {
+		g.sendToAll(head{kind: kindJoined}, []byte(description))
+		p.waitUntil(context.Background(), func() bool {
+			if g.missingMembers(hasCome) == nil {
 				return true
 			}
-			err = g.mayJoin(ctx, begin, hasCome, gone)
+			err = g.checkJoin(ctx, begin, hasCome, gone)
 			return err != nil
 		})
 	}
@@ -50,34 +50,34 @@ func (p *process) join(ctx context.Context, id uint64, rank int, world []int, sa
 	if ctx.Err() != nil { // the others do not know
 		f := groupsync.JoinFailure(rank, err)
 		g.failHere(f)
-		g.tellAll(head{kind: kindFailed, number: uint64(rank)}, encodeFailure(f))
+		g.sendToAll(head{kind: kindFailed, number: uint64(rank)}, encodeFailure(f))
 	}
 	return nil, errors.Join(err, ep.Close(), ep.Free())
 }
 
-// mayJoin returns an error if the group will not be complete.
-func (g *group) mayJoin(ctx context.Context, begin time.Time, hasCome func(rank int) bool, gone func(hasCome func(rank int) bool) error) error {
+// checkJoin returns an error if the group will not be complete.
+func (g *group) checkJoin(ctx context.Context, begin time.Time, hasCome func(rank int) bool, gone func(hasCome func(rank int) bool) error) error {
 	if err := gone(hasCome); err != nil {
 		return err
 	}
 	switch err := transport.ContextError(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &transport.TimeoutError{Missing: g.absent(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
+		return &transport.TimeoutError{Missing: g.missingMembers(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
 	case err != nil:
 		return err
 	}
-	if err := g.process.lost(); err != nil {
+	if err := g.process.wireError(); err != nil {
 		return &transport.AbortedError{By: g.rank, Cause: err}
 	}
-	if f := g.failed(); f != nil {
+	if f := g.failure(); f != nil {
 		return groupsync.JoinError(f)
 	}
 	return nil
 }
 
-// absent returns the ranks that have not joined.
-func (g *group) absent(hasCome func(rank int) bool) (ranks []int) {
-	for rank := range g.world {
+// missingMembers returns the ranks that have not joined.
+func (g *group) missingMembers(hasCome func(rank int) bool) (ranks []int) {
+	for rank := range g.processOf {
 		if !hasCome(rank) {
 			ranks = append(ranks, rank)
 		}
@@ -87,29 +87,29 @@ func (g *group) absent(hasCome func(rank int) bool) (ranks []int) {
 
 // Group implements transport.Groups. It returns when all members have called it.
 func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	return ep.form(ctx, ep.group.id, number, members)
+	return ep.formGroup(ctx, ep.group.id, number, members)
 }
 
-// form forms the group with a number among those of a parent. Ranks of one node are connected by their memory.
-func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []int) (transport.Endpoint, error) {
+// formGroup forms the group with a number among those of a parent. Ranks of one node are connected by their memory.
+func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, members []int) (transport.Endpoint, error) {
 	rank, err := ep.Seat(members)
 	if err != nil {
 		return nil, fmt.Errorf("mpi: %w", err)
 	}
-	world := make([]int, len(members))
+	processOf := make([]int, len(members))
 	for i, m := range members {
-		world[i] = ep.group.world[m]
+		processOf[i] = ep.group.processOf[m]
 	}
 	n := ep.group.nodes
-	if !n.hold() {
+	if !n.acquire() {
 		return nil, transport.ErrClosed
 	}
-	if places := n.places(world); len(places) > 1 {
-		made, err := ep.formHere(ctx, parent, number, members, places)
+	if places := n.placesHere(processOf); len(places) > 1 {
+		made, err := ep.formOnNode(ctx, parent, number, members, places)
 		return made, errors.Join(err, n.release())
 	}
 	settled := false
-	made, err := ep.group.process.join(ctx, groupID(parent, number, world), rank, world, "", func(hasCome func(rank int) bool) error {
+	made, err := ep.group.process.joinGroup(ctx, groupID(parent, number, processOf), rank, processOf, "", func(hasCome func(rank int) bool) error {
 		err := ep.Gone(members, hasCome)
 		if err != nil && !settled { // a member may have come before it left
 			settled = true
@@ -122,14 +122,14 @@ func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []i
 		return nil, errors.Join(err, n.release())
 	}
 	made.group.nodes = n // which it releases
-	return made.whole(), nil
+	return made.withCollectives(), nil
 }
 
 // groupID returns the id of a group, the same on all its members.
-func groupID(parent, number uint64, world []int) uint64 {
+func groupID(parent, number uint64, processOf []int) uint64 {
 	h := fnv.New64a()
 	b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, parent), number)
-	for _, rank := range world {
+	for _, rank := range processOf {
 		b = binary.LittleEndian.AppendUint32(b, uint32(rank))
 	}
 	_, _ = h.Write(b) // never fails
@@ -138,14 +138,14 @@ func groupID(parent, number uint64, world []int) uint64 {
 
 // joinWorld joins this process's ranks with all others of the job, for the attempt-th time.
 func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoint, error) {
-	world := make([]int, p.wire.size())
-	for rank := range world {
-		world[rank] = rank
+	processOf := make([]int, p.wire.size())
+	for rank := range processOf {
+		processOf[rank] = rank
 	}
-	own := p.says()
-	ep, err := p.join(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), world, own, func(hasCome func(rank int) bool) error {
-		for rank := range world {
-			if pid, dead := p.dead(rank); dead && !hasCome(rank) {
+	description := p.describe()
+	ep, err := p.joinGroup(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), processOf, description, func(hasCome func(rank int) bool) error {
+		for rank := range processOf {
+			if pid, dead := p.deathOf(rank); dead && !hasCome(rank) {
 				return &transport.PeerLostError{Rank: rank, PID: pid}
 			}
 		}
@@ -154,21 +154,21 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	if err != nil {
 		return nil, fmt.Errorf("mpi: rank %d of %d, pid %d: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err)
 	}
-	hosts := make([]host, len(world))
-	for rank := range world {
-		says := own
+	hosts := make([]host, len(processOf))
+	for rank := range processOf {
+		description := description
 		if rank != ep.Rank() {
-			says = *ep.group.hello[rank].Load()
+			description = *ep.group.joinedAs[rank].Load()
 		}
-		if hosts[rank], err = parseHost(says); err != nil {
+		if hosts[rank], err = parseHost(description); err != nil {
 			return nil, errors.Join(fmt.Errorf("mpi: rank %d said of its host %w", rank, err), ep.Close(), ep.Free())
 		}
-		p.deaths.watch(rank, hosts[rank], hosts[ep.Rank()])
+		p.deaths.watchRank(rank, hosts[rank], hosts[ep.Rank()])
 	}
 	n := findNodes(hosts, ep.Rank())
 	if len(n.here) > 1 {
-		within, stop := ep.watched(ctx, n.here)
-		n.memory, err = p.connect(within, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
+		within, stop := ep.watchMembers(ctx, n.here)
+		n.memory, err = p.connectNode(within, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
 		stop()
 		err = transport.Renumber(err, n.here)
 	}
@@ -179,11 +179,11 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
 			ep.Close(), ep.Free())
 	}
-	ep.group.nodes, ep.group.joined = n, true
+	ep.group.nodes, ep.group.isWorld = n, true
 	n.users.Add(1)
 	p.pollTime.Store(int64(pollTime))
 	if len(n.here) > runtime.NumCPU() {
 		p.pollTime.Store(int64(sharedPollTime))
 	}
-	return ep.whole(), nil
+	return ep.withCollectives(), nil
 }

@@ -73,7 +73,7 @@ func TestPacketsOfBarrier(t *testing.T) {
 		net := all[0].wire.(*netWire).net
 		net.mu.Lock()
 		require.Equal(t, calls*n*bits.Len(uint(n-1)), net.sent[kindLines], "%d ranks", n)
-		require.Zero(t, net.sent[kindQuestion])
+		require.Zero(t, net.sent[kindQuery])
 		net.mu.Unlock()
 	}
 }
@@ -127,7 +127,7 @@ func TestOneIsMissing(t *testing.T) {
 			waiting.Go(func() {
 				require.NoError(t, eps[rank].Begin(&transport.Arrival{Ctx: t.Context(), Seq: 1}))
 				eps[rank].Publish(&transport.Arrival{Seq: 1})
-				eps[rank].group.sendLine(&transport.Arrival{Seq: 1})
+				eps[rank].group.lines.send(&transport.Arrival{Seq: 1})
 				entered.Done()
 				require.NoError(t, eps[rank].AwaitAll())
 			})
@@ -148,7 +148,7 @@ func TestOneIsMissing(t *testing.T) {
 				e := &transport.Arrival{Ctx: t.Context(), Seq: 1}
 				require.NoError(t, eps[rank].Begin(e))
 				eps[rank].Publish(e)
-				eps[rank].group.sendLine(e)
+				eps[rank].group.lines.send(e)
 				entered.Done()
 				err := eps[rank].AwaitAll()
 				refused, ok := errors.AsType[*transport.RefusedError](err)
@@ -185,8 +185,8 @@ func TestOneIsMissing(t *testing.T) {
 // die makes a process count as dead on all others.
 func die(all []*process, dead int) {
 	for rank, p := range all {
-		if rank != dead && p.deaths.mark(dead) {
-			p.notice()
+		if rank != dead && p.deaths.markDead(dead) {
+			p.noticeDeaths()
 		}
 	}
 }
@@ -205,9 +205,9 @@ func holdUp(t *testing.T, all []*process, eps []*endpoint, rank int, e *transpor
 	ep := eps[rank]
 	require.NoError(t, ep.Begin(e))
 	ep.Publish(e)
-	ep.group.sendLine(e)
+	ep.group.lines.send(e)
 	next := (rank + 1) % len(eps)
-	all[next].until(t.Context(), func() bool { return eps[next].group.has(rank, e.Seq) })
+	all[next].waitUntil(t.Context(), func() bool { return eps[next].group.has(rank, e.Seq) })
 	return all[rank].polling.Unlock
 }
 
@@ -375,7 +375,7 @@ func TestWrongLines(t *testing.T) {
 			p := inRounds(processes(3), 2)[0]
 			g := newGroup(p, 7, 0, []int{0, 1, 2})
 			for range 2 {
-				if err := g.arrivedLines(c.body); c.ok {
+				if err := g.lines.handle(c.body); c.ok {
 					require.NoError(t, err)
 				} else {
 					require.ErrorIs(t, err, errPacket)
@@ -391,7 +391,7 @@ func TestTooManyRanks(t *testing.T) {
 	require.LessOrEqual(t, headBytes+4*maxRanks, packetBytes, "a question")
 	require.LessOrEqual(t, headBytes+max(linesBytes, lineEntry+lineHead+payloadBytes), packetBytes)
 	p := processes(2)[0]
-	_, err := p.join(t.Context(), 1, 0, make([]int, maxRanks+1), "", func(func(int) bool) error { return nil })
+	_, err := p.joinGroup(t.Context(), 1, 0, make([]int, maxRanks+1), "", func(func(int) bool) error { return nil })
 	refused, ok := errors.AsType[*transport.NotAvailableError](err)
 	require.True(t, ok, "%v", err)
 	require.Contains(t, refused.Error(), fmt.Sprint(maxRanks))
@@ -411,7 +411,7 @@ func subgroup(t *testing.T, eps []*endpoint, number uint64) []*endpoint {
 
 // others returns the other ranks that are still there.
 func (g *group) others() []int {
-	return slices.DeleteFunc(allExcept(len(g.world), g.rank), func(rank int) bool { return !g.there(rank) })
+	return slices.DeleteFunc(allExcept(len(g.processOf), g.rank), func(rank int) bool { return !g.isThere(rank) })
 }
 
 // A process keeps nothing of freed groups, once all their ranks have left or died.
@@ -428,12 +428,12 @@ func TestFreedGroups(t *testing.T) {
 		onEach(allExcept(n), func(rank int) {
 			require.NoError(t, enterCall(t, made[rank], 1))
 			require.NoError(t, made[rank].Close())
-			all[rank].until(t.Context(), func() bool { return number%2 == 0 || len(made[rank].group.others()) == 0 })
+			all[rank].waitUntil(t.Context(), func() bool { return number%2 == 0 || len(made[rank].group.others()) == 0 })
 			require.NoError(t, made[rank].Free())
 		})
 	}
 	for _, p := range all {
-		p.until(t.Context(), func() bool { return kept(p) == 1 })
+		p.waitUntil(t.Context(), func() bool { return kept(p) == 1 })
 	}
 	made := subgroup(t, eps, 100)
 	for _, rank := range []int{0, 1} {
@@ -444,7 +444,7 @@ func TestFreedGroups(t *testing.T) {
 	require.Equal(t, 2, kept(all[0]), "rank 2 may still send something")
 	die(all, 2)
 	for _, p := range all[:2] {
-		p.until(t.Context(), func() bool { return kept(p) == 1 })
+		p.waitUntil(t.Context(), func() bool { return kept(p) == 1 })
 	}
 }
 
@@ -457,13 +457,13 @@ func TestMuteInAllGroups(t *testing.T) {
 	goOn := sync.OnceFunc(all[0].polling.Unlock)
 	defer goOn()
 	eps[1].group.rest.Settle()
-	require.False(t, made[1].group.answersNow(0))
-	require.Equal(t, 1, made[1].group.referee())
+	require.False(t, made[1].group.isResponsive(0))
+	require.Equal(t, 1, made[1].group.coordinator())
 	made[1].Fail(proposed(1))
 	require.Equal(t, 1, made[1].Failure().By)
 	goOn()
-	all[1].until(t.Context(), func() bool { return eps[1].group.answersNow(0) }) // its old answer comes
-	require.Equal(t, 0, eps[1].group.referee())
+	all[1].waitUntil(t.Context(), func() bool { return eps[1].group.isResponsive(0) }) // its old answer comes
+	require.Equal(t, 0, eps[1].group.coordinator())
 	for _, ep := range made {
 		require.NoError(t, ep.Close())
 	}
@@ -487,8 +487,8 @@ func TestAnswersBesideLibrary(t *testing.T) {
 	}
 	for range 5 {
 		eps[0].group.rest.Settle()
-		require.True(t, eps[0].group.answersNow(1))
-		require.True(t, eps[0].group.answersNow(2))
+		require.True(t, eps[0].group.isResponsive(1))
+		require.True(t, eps[0].group.isResponsive(2))
 	}
 }
 

@@ -56,9 +56,9 @@ func TestUnreachable(t *testing.T) {
 	wire.net.cut = map[int]bool{1: true}
 	wire.net.mu.Unlock()
 	first, other := eps[0].(*endpoint).group.process, eps[2].(*endpoint).group.process
-	first.say(head{kind: kindBye}, []int{1})
+	first.sendToProcesses(head{kind: kindGoodbye}, []int{1})
 	require.True(t, first.isDead(1))
-	other.until(t.Context(), func() bool { return other.isDead(1) })
+	other.waitUntil(t.Context(), func() bool { return other.isDead(1) })
 	for _, ep := range eps {
 		require.NoError(t, ep.Close())
 	}

@@ -21,26 +21,26 @@ type native struct {
 type library interface {
 	// communicator makes a communicator of some processes. It blocks until all of them make it; tag tells apart those that are
 	// made at the same time.
-	communicator(world []int, tag int) (*abi.Comm, error)
+	newCommunicator(world []int, tag int) (*abi.Comm, error)
 	// end ends it, unless MPI has ended.
-	end(c *abi.Comm) error
+	freeCommunicator(c *abi.Comm) error
 }
 
-// whole returns the endpoint with all that its wire can do.
-func (ep *endpoint) whole() transport.Endpoint {
+// withCollectives returns the endpoint with all that its wire can do.
+func (ep *endpoint) withCollectives() transport.Endpoint {
 	if l, ok := ep.group.process.wire.(library); ok {
 		return &native{endpoint: ep, library: l}
 	}
 	return ep
 }
 
-// own returns the group's communicator, for a collective. The first call makes it: all ranks are inside that call.
-func (n *native) own() (*abi.Comm, error) {
+// communicator returns the group's communicator, for a collective. The first call makes it: all ranks are inside that call.
+func (n *native) communicator() (*abi.Comm, error) {
 	n.group.process.libraryCalls.Add(1)
 	if n.comm != nil {
 		return n.comm, nil
 	}
-	c, err := n.library.communicator(n.group.world, int(n.group.id&math.MaxInt16))
+	c, err := n.library.newCommunicator(n.group.processOf, int(n.group.id&math.MaxInt16))
 	if err == nil {
 		n.comm = c
 	}
@@ -50,27 +50,27 @@ func (n *native) own() (*abi.Comm, error) {
 // Free implements transport.Endpoint. MPI may wait for all ranks of a communicator at its end, so that of a group with a dead rank,
 // or of one that has failed, stays until the process ends.
 func (n *native) Free() error {
-	if n.comm != nil && n.group.isWhole() {
-		if err := n.library.end(n.comm); err != nil {
+	if n.comm != nil && n.group.isIntact() {
+		if err := n.library.freeCommunicator(n.comm); err != nil {
 			return err
 		}
 	}
 	return n.endpoint.Free()
 }
 
-// isWhole reports whether the group has not failed, and none of its processes has died.
-func (g *group) isWhole() bool {
-	for _, rank := range g.world {
+// isIntact reports whether the group has not failed, and none of its processes has died.
+func (g *group) isIntact() bool {
+	for _, rank := range g.processOf {
 		if g.process.isDead(rank) {
 			return false
 		}
 	}
-	return g.failed() == nil
+	return g.failure() == nil
 }
 
 // AllReduce implements transport.Collectives.
 func (n *native) AllReduce(data []byte, t transport.ElementType, op transport.ReduceOp) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (n *native) AllReduce(data []byte, t transport.ElementType, op transport.Re
 //
 // It is not in place, because MPI_Reduce of MPICH 4.0.2 then reads address -1 for vectors from 4 KiB on.
 func (n *native) Reduce(in, out []byte, t transport.ElementType, op transport.ReduceOp, root int) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -90,19 +90,19 @@ func (n *native) Reduce(in, out []byte, t transport.ElementType, op transport.Re
 
 // ReduceScatter implements transport.Collectives.
 func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.ElementType, op transport.ReduceOp) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
 	if counts == nil {
 		return c.ReduceScatter(in, out, len(out)/t.Size(), t, op)
 	}
-	return c.ReduceScatterV(in, out, set(&n.in, counts), t, op)
+	return c.ReduceScatterV(in, out, setBlocks(&n.in, counts), t, op)
 }
 
 // Scan implements transport.Collectives.
 func (n *native) Scan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (n *native) Scan(data []byte, t transport.ElementType, op transport.ReduceO
 
 // ExScan implements transport.Collectives.
 func (n *native) ExScan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (n *native) ExScan(data []byte, t transport.ElementType, op transport.Reduc
 
 // Broadcast implements transport.Collectives.
 func (n *native) Broadcast(data []byte, t transport.ElementType, root int) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -129,19 +129,19 @@ func (n *native) Broadcast(data []byte, t transport.ElementType, root int) error
 
 // AllGather implements transport.Collectives.
 func (n *native) AllGather(all []byte, counts []int, t transport.ElementType) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
 	if counts == nil {
 		return c.AllGather(abi.InPlace, all, len(all)/t.Size()/c.Size, t)
 	}
-	return c.AllGatherV(abi.InPlace, 0, all, set(&n.out, counts), t)
+	return c.AllGatherV(abi.InPlace, 0, all, setBlocks(&n.out, counts), t)
 }
 
 // Gather implements transport.Collectives.
 func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType, root int) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -152,12 +152,12 @@ func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType
 	if counts == nil {
 		return c.Gather(block, all, count, t, root)
 	}
-	return c.GatherV(block, count, all, set(&n.out, counts), t, root)
+	return c.GatherV(block, count, all, setBlocks(&n.out, counts), t, root)
 }
 
 // Scatter implements transport.Collectives.
 func (n *native) Scatter(all, block []byte, counts []int, t transport.ElementType, root int) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
@@ -168,23 +168,23 @@ func (n *native) Scatter(all, block []byte, counts []int, t transport.ElementTyp
 	if counts == nil {
 		return c.Scatter(all, block, count, t, root)
 	}
-	return c.ScatterV(all, set(&n.in, counts), block, count, t, root)
+	return c.ScatterV(all, setBlocks(&n.in, counts), block, count, t, root)
 }
 
 // AllToAll implements transport.Collectives.
 func (n *native) AllToAll(in []byte, inCounts []int, out []byte, outCounts []int, t transport.ElementType) error {
-	c, err := n.own()
+	c, err := n.communicator()
 	if err != nil {
 		return err
 	}
 	if inCounts == nil {
 		return c.AllToAll(in, out, len(in)/t.Size()/c.Size, t)
 	}
-	return c.AllToAllV(in, set(&n.in, inCounts), out, set(&n.out, outCounts), t)
+	return c.AllToAllV(in, setBlocks(&n.in, inCounts), out, setBlocks(&n.out, outCounts), t)
 }
 
-// set makes b blocks of these lengths, one after the other.
-func set(b *abi.Blocks, counts []int) abi.Blocks {
+// setBlocks makes b blocks of these lengths, one after the other.
+func setBlocks(b *abi.Blocks, counts []int) abi.Blocks {
 	b.Counts, b.Displs, b.Total = b.Counts[:0], b.Displs[:0], 0
 	for _, n := range counts {
 		b.Counts, b.Displs = append(b.Counts, int32(n)), append(b.Displs, int32(b.Total))

@@ -17,7 +17,7 @@ type net struct {
 	mu    sync.Mutex
 	boxes [][][][]byte    // by receiver, by sender
 	cut   map[int]bool    // processes to which nothing can be sent
-	sent  [kinds]int      // packets of each kind
+	sent  [kindCount]int  // packets of each kind
 	slow  map[[2]int]bool // pairs whose packets do not arrive yet: sender, receiver
 }
 
@@ -55,7 +55,7 @@ func (w *netWire) send(to int, b []byte) error {
 	return nil
 }
 
-func (w *netWire) poll(deliver func(from int, b []byte) bool) (some bool, err error) {
+func (w *netWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
 	w.net.mu.Lock()
 	var b []byte
 	n := w.size()
@@ -102,7 +102,7 @@ func placed(nodes []int, wireOf func(rank int) wire) []*process {
 	all := make([]*process, len(nodes))
 	for i, node := range nodes {
 		all[i] = newProcess(wireOf(i))
-		all[i].says = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
+		all[i].describe = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
 	}
 	return all
 }
@@ -111,5 +111,5 @@ func placed(nodes []int, wireOf func(rank int) wire) []*process {
 func (t *net) quiet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sent[kindAnswer] >= t.sent[kindQuestion]
+	return t.sent[kindReply] >= t.sent[kindQuery]
 }

@@ -16,19 +16,19 @@ import (
 
 // nodes is on which nodes the job's processes are, and what those of this node share.
 type nodes struct {
-	job    string             // names the job
-	of     []int              // by process, the first process of its node
-	here   []int              // the processes of this node
-	memory transport.Endpoint // connects them, in that order; it only forms groups. nil: this process is alone
-	users  atomic.Int64       // endpoints that were not closed, and groups that are being formed
+	job     string             // names the job
+	firstOf []int              // by process, the first process of its node
+	here    []int              // the processes of this node
+	memory  transport.Endpoint // connects them, in that order; it only forms groups. nil: this process is alone
+	users   atomic.Int64       // endpoints that were not closed, and groups that are being formed
 }
 
 // findNodes returns on which nodes the processes are by what each says of itself.
 func findNodes(hosts []host, me int) *nodes {
-	n := &nodes{job: jobName(hosts[0]), of: make([]int, len(hosts))}
+	n := &nodes{job: jobName(hosts[0]), firstOf: make([]int, len(hosts))}
 	for p, h := range hosts {
-		n.of[p] = slices.IndexFunc(hosts, h.sharesMemory)
-		if n.of[p] == slices.IndexFunc(hosts, hosts[me].sharesMemory) {
+		n.firstOf[p] = slices.IndexFunc(hosts, h.sharesMemory)
+		if n.firstOf[p] == slices.IndexFunc(hosts, hosts[me].sharesMemory) {
 			n.here = append(n.here, p)
 		}
 	}
@@ -40,23 +40,23 @@ func connectNode(ctx context.Context, first host, rank, size int) (transport.End
 	return shm.Join(ctx, shm.Job{Name: jobName(first), Rank: rank, Size: size, Secret: first.token})
 }
 
-// places returns the places in here of processes, nil if not all are there or this process shares no memory.
-func (n *nodes) places(world []int) (places []int) {
+// placesHere returns the places in here of processes, nil if not all are there or this process shares no memory.
+func (n *nodes) placesHere(processes []int) (places []int) {
 	if n.memory == nil {
 		return nil
 	}
-	for _, p := range world {
-		place, found := slices.BinarySearch(n.here, p)
-		if !found {
+	for _, p := range processes {
+		index, isHere := slices.BinarySearch(n.here, p)
+		if !isHere {
 			return nil
 		}
-		places = append(places, place)
+		places = append(places, index)
 	}
 	return places
 }
 
-// hold uses the memory. It returns false if that was freed.
-func (n *nodes) hold() bool {
+// acquire uses the memory. It returns false if that was freed.
+func (n *nodes) acquire() bool {
 	for {
 		users := n.users.Load()
 		if users == 0 {
@@ -79,10 +79,10 @@ func (n *nodes) release() error {
 // Nodes implements transport.Nodes.
 func (ep *endpoint) Nodes() []int {
 	g := ep.group
-	numbers := make([]int, len(g.world))
+	numbers := make([]int, len(g.processOf))
 	var seen []int
-	for rank, p := range g.world {
-		first := g.nodes.of[p]
+	for rank, p := range g.processOf {
+		first := g.nodes.firstOf[p]
 		if numbers[rank] = slices.Index(seen, first); numbers[rank] < 0 {
 			numbers[rank] = len(seen)
 			seen = append(seen, first)
@@ -93,30 +93,30 @@ func (ep *endpoint) Nodes() []int {
 
 // Level implements transport.Nodes.
 func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
-	made, err := ep.form(ctx, ^ep.group.id, 0, members) // no group of Group has that id
+	made, err := ep.formGroup(ctx, ^ep.group.id, 0, members) // no group of Group has that id
 	if err != nil {
 		return nil, err
 	}
-	ep.group.addPart(made)
+	ep.group.addLevel(made)
 	return made, nil
 }
 
-// formHere forms the group with a number among those of a parent, of processes of this node, which
+// formOnNode forms the group with a number among those of a parent, of processes of this node, which
 // have these places there. The memory forms groups of many parents.
-func (ep *endpoint) formHere(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
+func (ep *endpoint) formOnNode(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
 	if err := ep.Gone(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	within, stop := ep.watched(ctx, members)
+	within, stop := ep.watchMembers(ctx, members)
 	defer stop()
 	const call = 1<<transport.GroupCallBits - 1
 	here := groupID(parent, number&call, nil)&call | number&^call
 	return ep.group.nodes.memory.(transport.Groups).Group(within, here, places)
 }
 
-// watched returns a context that ends if some members will not come to a group. The memory's own group does not know who has left this
+// watchMembers returns a context that ends if some members will not come to a group. The memory's own group does not know who has left this
 // one, nor do processes that still join it know who has died.
-func (ep *endpoint) watched(ctx context.Context, members []int) (within context.Context, stop func()) {
+func (ep *endpoint) watchMembers(ctx context.Context, members []int) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -138,56 +138,3 @@ func (ep *endpoint) watched(ctx context.Context, members []int) (within context.
 		watching.Wait()
 	}
 }
-
-// addPart makes an endpoint fail once the group has failed.
-func (g *group) addPart(ep transport.Endpoint) {
-	g.partsMu.Lock()
-	g.parts = append(g.parts, ep)
-	g.partsMu.Unlock()
-	if g.failed() != nil {
-		g.failParts()
-	}
-}
-
-// dropParts forgets the levels, which may be freed afterwards.
-func (g *group) dropParts() {
-	g.partsMu.Lock()
-	defer g.partsMu.Unlock()
-	g.parts = nil
-}
-
-// failParts fails the levels of a group that has failed. Each process does so for itself.
-func (g *group) failParts() {
-	text := "the group has failed"
-	if f := g.failed(); f != nil && f.Text != "" {
-		text += ": " + f.Text
-	}
-	g.partsMu.Lock()
-	defer g.partsMu.Unlock()
-	for _, part := range g.parts {
-		f := &transport.Failure{Kind: transport.FailureAborted, By: part.Rank(), Text: text}
-		if p, ok := part.(interface{ failHere(*transport.Failure) }); ok {
-			p.failHere(f) // it would wait for the other processes otherwise
-		} else {
-			part.Fail(f)
-		}
-	}
-}
-
-// setFailed makes the failure of a rank the group's in this process, unless it has one, and reports whether it did.
-func (g *group) setFailed(by int) bool {
-	if !g.sync.SetFailed(g.rank, by) {
-		return false
-	}
-	g.failParts()
-	return true
-}
-
-// failHere fails the group in this process.
-func (g *group) failHere(f *transport.Failure) {
-	g.member.FailHere(f)
-	g.failParts()
-}
-
-// failHere is that of its group.
-func (ep *endpoint) failHere(f *transport.Failure) { ep.group.failHere(f) }

@@ -17,15 +17,15 @@ import (
 func TestFindNodes(t *testing.T) {
 	a, b := host{"boot", "pids", "1:2", 7, "x"}, host{"boot", "pids", "1:3", 8, "y"}
 	n := findNodes([]host{a, b, a, b, {"other", "pids", "1:2", 7, "z"}}, 2)
-	require.Equal(t, []int{0, 1, 0, 1, 4}, n.of)
+	require.Equal(t, []int{0, 1, 0, 1, 4}, n.firstOf)
 	require.Equal(t, []int{0, 2}, n.here)
-	require.Nil(t, n.places([]int{0, 2}), "no memory")
+	require.Nil(t, n.placesHere([]int{0, 2}), "no memory")
 }
 
 func TestHostIsSaid(t *testing.T) {
-	h, err := parseHost(sayHost())
+	h, err := parseHost(describeHost())
 	require.NoError(t, err)
-	again, err := parseHost(sayHost())
+	again, err := parseHost(describeHost())
 	require.NoError(t, err)
 	require.True(t, h.sharesMemory(again))
 	require.NotEqual(t, h.token, again.token)
@@ -37,7 +37,7 @@ func TestHostIsSaid(t *testing.T) {
 func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 	all := processesOn([]int{0, 1, 1})
 	inside, over := make(chan struct{}), make(chan struct{})
-	all[2].connect = func(context.Context, host, int, int) (transport.Endpoint, error) {
+	all[2].connectNode = func(context.Context, host, int, int) (transport.Endpoint, error) {
 		close(inside)
 		<-over
 		return nil, context.Canceled
@@ -62,8 +62,8 @@ func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 		})
 	}
 	<-inside
-	all[1].deaths.mark(2)
-	all[1].notice()
+	all[1].deaths.markDead(2)
+	all[1].noticeDeaths()
 	ranks.Wait()
 }
 

@@ -20,7 +20,7 @@ func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	if l.group.process.poll(); !l.group.streams[1].out[to].hasRoom() {
 		return 0, false, nil
 	}
-	return l.group.put(to, m, true), true, nil
+	return l.group.putPart(to, m, true), true, nil
 }
 
 func (l *p2p) TryDrained(to int) bool {
@@ -42,13 +42,14 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	return in.parts[taken%window].view, true, nil
 }
 
-func (l *p2p) Take(from int) { l.group.take(from, true) }
+func (l *p2p) Take(from int) { l.group.takePart(from, true) }
 
 // TryWithdraw implements transport.P2P. It always succeeds, because no rank views this rank's memory.
 func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }
 
-// served implements groupsync.Served. Of other ranks it knows what they said in their last answers.
-func (g *group) served(by, of int) uint64 {
+// servedBy implements groupsync.Served. Of other ranks it knows what their last
+// replies have.
+func (g *group) servedBy(by, of int) uint64 {
 	s := &g.streams[1]
 	switch g.rank {
 	case by:
@@ -56,8 +57,5 @@ func (g *group) served(by, of int) uint64 {
 	case of:
 		return s.in[by].posted.Load() + s.out[by].taken.Load()
 	}
-	if served := g.answers[by].served.Load(); served != nil && of < len(*served) {
-		return (*served)[of]
-	}
-	return 0
+	return g.queries.servedBy(by, of)
 }

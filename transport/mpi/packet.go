@@ -31,7 +31,7 @@ const (
 type kind uint8
 
 const (
-	kindHello    kind = iota + 1 // a rank has joined: its host and process
+	kindJoined   kind = iota + 1 // a rank has joined: its host and process
 	kindLines                    // what ranks bring to calls
 	kindWords                    // the words of its state; flag: it has left and may have held up lines
 	kindReason                   // why it refused call number; flag: the first of a run
@@ -42,11 +42,11 @@ const (
 	kindPart                     // a part of message number; flag: of P2P
 	kindTaken                    // it has taken number parts; flag: of P2P
 	kindRound                    // its piece and result of round number
-	kindQuestion                 // question number, to which an answer is the rank's words, and ranks whose lines the asker lacks
-	kindAnswer                   // answer to question number
+	kindQuery                    // question number, to which an answer is the rank's words, and ranks whose lines the asker lacks
+	kindReply                    // answer to question number
 	kindDead                     // the process of rank number has died
-	kindBye                      // its process sends nothing more
-	kinds
+	kindGoodbye                  // its process sends nothing more
+	kindCount
 )
 
 // head is a packet's head.
@@ -58,8 +58,8 @@ type head struct {
 	number uint64
 }
 
-// put stores the head to a packet.
-func (h head) put(b []byte) {
+// encode stores the head to a packet.
+func (h head) encode(b []byte) {
 	le := binary.LittleEndian
 	b[0], b[1], b[2], b[3] = byte(h.kind), 0, 0, 0
 	if h.flag {
@@ -70,9 +70,9 @@ func (h head) put(b []byte) {
 	le.PutUint64(b[16:], h.number)
 }
 
-// parse returns the head and the body of a packet.
-func parse(b []byte) (h head, body []byte, err error) {
-	if len(b) < headBytes || b[0] == 0 || kind(b[0]) >= kinds || b[1] > 1 {
+// parsePacket returns the head and the body of a packet.
+func parsePacket(b []byte) (h head, body []byte, err error) {
+	if len(b) < headBytes || b[0] == 0 || kind(b[0]) >= kindCount || b[1] > 1 {
 		return head{}, nil, fmt.Errorf("a packet of %d bytes that begins with %.8x", len(b), b)
 	}
 	le := binary.LittleEndian

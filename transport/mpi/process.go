@@ -16,81 +16,81 @@ import (
 
 // process is this process among those of the job: it hands the packets that arrive to their groups.
 type process struct {
-	wire     wire
-	pollTime atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
-	deaths   deaths
-	gone     []atomic.Bool // by rank: its process sends nothing more
-	mute     []atomic.Bool // by rank: its process has not answered, and sent nothing since
-	died     atomic.Bool   // a death was found, of which poll has not told the groups' lines
-	closed   atomic.Bool   // no goroutine polls any more
+	wire         wire
+	pollTime     atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
+	deaths       deaths
+	saidGoodbye  []atomic.Bool // by rank: its process sends nothing more
+	unresponsive []atomic.Bool // by rank: its process has not answered, and sent nothing since
+	hasNewDeaths atomic.Bool   // a death was found, of which poll has not told the groups' lines
+	closed       atomic.Bool   // no goroutine polls any more
 
 	libraryCalls atomic.Uint64 // collectives of the library that ranks have begun
 
-	says    func() string                                                                     // of itself, to the others
-	connect func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
+	describe    func() string                                                                     // of itself, to the others
+	connectNode func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
 
 	directRanks int // groups of more ranks send lines in rounds
 
-	polling sync.Mutex
-	mu      sync.Mutex // guards the fields below
-	groups  map[uint64]*entry
-	open    int           // endpoints that were not closed
-	stop    chan struct{} // ends tend, while endpoints are open
-	err     error         // of the wire
+	polling       sync.Mutex
+	mu            sync.Mutex // guards the fields below
+	groups        map[uint64]*entry
+	openEndpoints int           // endpoints that were not closed
+	stop          chan struct{} // ends tend, while endpoints are open
+	err           error         // of the wire
 }
 
 // entry is a group of the process, or packets for one that it has not made yet. The entry of a freed group stays until all other
 // ranks have left it or died, and send nothing more for it.
 type entry struct {
-	group *group // nil: not made yet, or freed
-	freed bool
-	early []early
-	world []int  // by rank: the rank of its process; nil: not made yet
-	left  []bool // by rank: it has left
+	group     *group // nil: not made yet, or freed
+	isFreed   bool
+	early     []earlyPacket
+	processOf []int  // by rank: the rank of its process; nil: not made yet
+	hasLeft   []bool // by rank: it has left
 }
 
-// early is a packet that has arrived before the group was made.
-type early struct {
-	from int
-	b    []byte
+// earlyPacket is a packet that has arrived before the group was made.
+type earlyPacket struct {
+	from   int
+	packet []byte
 }
 
 func newProcess(w wire) *process {
 	return &process{
-		wire: w, says: sayHost, connect: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()),
-		gone: make([]atomic.Bool, w.size()), mute: make([]atomic.Bool, w.size()), directRanks: directRanks,
+		wire: w, describe: describeHost, connectNode: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()),
+		saidGoodbye: make([]atomic.Bool, w.size()), unresponsive: make([]atomic.Bool, w.size()), directRanks: directRanks,
 	}
 }
 
-// enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
+// addGroup makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
 // that id.
-func (p *process) enter(g *group) bool {
+func (p *process) addGroup(g *group) bool {
 	p.polling.Lock() // nothing arrives meanwhile
 	defer p.polling.Unlock()
 	p.mu.Lock()
-	e := p.entry(g.id)
-	if e.group != nil || e.freed {
+	e := p.entryOf(g.id)
+	if e.group != nil || e.isFreed {
 		p.mu.Unlock()
 		return false
 	}
 	came := e.early
-	e.group, e.early, e.world, e.left = g, nil, g.world, make([]bool, len(g.world))
-	e.left[g.rank] = true
-	if p.open++; p.open == 1 {
+	e.group, e.early, e.processOf, e.hasLeft = g, nil, g.processOf, make([]bool, len(g.processOf))
+	e.hasLeft[g.rank] = true
+	if p.openEndpoints++; p.openEndpoints == 1 {
 		p.stop = make(chan struct{})
 		go p.tend(p.stop)
 	}
 	p.mu.Unlock()
 	for _, was := range came {
-		if !p.handle(g, was.from, was.b) {
-			p.wire.release(was.b)
+		if !p.handlePacket(g, was.from, was.packet) {
+			p.wire.release(was.packet)
 		}
 	}
 	return true
 }
 
-// entry returns the entry of a group. The caller holds mu.
-func (p *process) entry(id uint64) *entry {
+// entryOf returns the entry of a group. The caller holds mu.
+func (p *process) entryOf(id uint64) *entry {
 	e := p.groups[id]
 	if e == nil {
 		e = new(entry)
@@ -99,43 +99,43 @@ func (p *process) entry(id uint64) *entry {
 	return e
 }
 
-// left notes that an endpoint was closed. No goroutine remains once all are.
-func (p *process) left() {
+// noteClosed notes that an endpoint was closed. No goroutine remains once all are.
+func (p *process) noteClosed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open--; p.open == 0 {
+	if p.openEndpoints--; p.openEndpoints == 0 {
 		close(p.stop)
 	}
 }
 
-// forget removes a group.
-func (p *process) forget(g *group) {
+// removeGroup removes a group.
+func (p *process) removeGroup(g *group) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.entry(g.id)
-	e.group, e.freed = nil, true
-	p.clean(g.id, e)
+	e := p.entryOf(g.id)
+	e.group, e.isFreed = nil, true
+	p.dropEntry(g.id, e)
 }
 
-// clean removes the entry of a freed group of which no packet can come any more. The caller holds mu.
-func (p *process) clean(id uint64, e *entry) {
-	for rank, left := range e.left {
-		if !left && !p.isDead(e.world[rank]) {
+// dropEntry removes the entry of a freed group of which no packet can come any more. The caller holds mu.
+func (p *process) dropEntry(id uint64, e *entry) {
+	for rank, hasLeft := range e.hasLeft {
+		if !hasLeft && !p.isDead(e.processOf[rank]) {
 			return
 		}
 	}
-	if e.freed {
+	if e.isFreed {
 		delete(p.groups, id)
 	}
 }
 
-// hasLeft notes that a rank has sent its last packet for a group.
-func (p *process) hasLeft(from int, h head) {
+// noteGoodbye notes that a rank has sent its last packet for a group.
+func (p *process) noteGoodbye(from int, h head) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.groups[h.group]; e != nil && h.from < len(e.world) && e.world[h.from] == from {
-		e.left[h.from] = true
-		p.clean(h.group, e)
+	if e := p.groups[h.group]; e != nil && h.from < len(e.processOf) && e.processOf[h.from] == from {
+		e.hasLeft[h.from] = true
+		p.dropEntry(h.group, e)
 	}
 }
 
@@ -180,41 +180,41 @@ func (p *process) tend(stop chan struct{}) {
 			every = next
 			tick.Reset(every)
 		}
-		if died := p.deaths.look(); len(died) > 0 {
-			p.notice()
-			p.spread(died)
+		if died := p.deaths.findDead(); len(died) > 0 {
+			p.noticeDeaths()
+			p.reportDeaths(died)
 		}
 	}
 }
 
 // poll handles packets that have arrived, and reports whether there were any. If another goroutine does that it returns
 // false at once.
-func (p *process) poll() (some bool) {
+func (p *process) poll() (found bool) {
 	if !p.polling.TryLock() {
 		return false
 	}
 	defer p.polling.Unlock()
-	some, err := p.wire.poll(p.deliver)
+	found, err := p.wire.poll(p.deliverPacket)
 	if err != nil {
-		p.broken(err)
+		p.handleWireError(err)
 	}
-	if p.died.Load() && p.died.Swap(false) {
-		p.reroute()
+	if p.hasNewDeaths.Load() && p.hasNewDeaths.Swap(false) {
+		p.rerouteLines()
 	}
-	return some
+	return found
 }
 
-// reroute makes groups of ranks that have died send lines directly.
-func (p *process) reroute() {
-	for _, g := range p.all() {
-		if slices.ContainsFunc(g.world, p.isDead) {
-			g.goDirect()
+// rerouteLines makes groups of ranks that have died send lines directly.
+func (p *process) rerouteLines() {
+	for _, g := range p.allGroups() {
+		if slices.ContainsFunc(g.processOf, p.isDead) {
+			g.lines.switchToDirect()
 		}
 	}
 }
 
-// all returns the groups of the process.
-func (p *process) all() (all []*group) {
+// allGroups returns the groups of the process.
+func (p *process) allGroups() (all []*group) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.groups {
@@ -225,40 +225,40 @@ func (p *process) all() (all []*group) {
 	return all
 }
 
-// within is until for at most that long.
-func (p *process) within(limit time.Duration, done func() bool) {
+// waitAtMost is until for at most that long.
+func (p *process) waitAtMost(limit time.Duration, done func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	p.until(ctx, done)
+	p.waitUntil(ctx, done)
 }
 
-// until polls until done returns true or ctx ends.
-func (p *process) until(ctx context.Context, done func() bool) {
+// waitUntil polls until done returns true or ctx ends.
+func (p *process) waitUntil(ctx context.Context, done func() bool) {
 	for begin := time.Now(); !done() && ctx.Err() == nil; {
 		if p.poll() {
 			continue
 		}
 		switch passed := time.Since(begin); {
 		case passed > time.Duration(p.pollTime.Load()):
-			time.Sleep(nap)
+			time.Sleep(napTime)
 		default:
 			runtime.Gosched()
 		}
 	}
 }
 
-// deliver handles a packet.
-func (p *process) deliver(from int, b []byte) (keep bool) {
-	h, body, err := parse(b)
+// deliverPacket handles a packet.
+func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
+	h, body, err := parsePacket(b)
 	if err != nil {
-		p.broken(err)
+		p.handleWireError(err)
 		return false
 	}
-	if p.mute[from].Load() {
-		p.mute[from].Store(false)
+	if p.unresponsive[from].Load() {
+		p.unresponsive[from].Store(false)
 	}
 	if h.group == 0 {
-		p.heard(from, h)
+		p.handleProcessPacket(from, h)
 		return false
 	}
 	p.mu.Lock()
@@ -266,42 +266,42 @@ func (p *process) deliver(from int, b []byte) (keep bool) {
 		p.mu.Unlock()
 		return false
 	}
-	e := p.entry(h.group)
-	if keep = e.group == nil && !e.freed; keep {
-		e.early = append(e.early, early{from, b})
+	e := p.entryOf(h.group)
+	if isKept = e.group == nil && !e.isFreed; isKept {
+		e.early = append(e.early, earlyPacket{from, b})
 	}
 	g := e.group
 	p.mu.Unlock()
 	switch {
-	case keep:
+	case isKept:
 		return true
 	case g != nil:
-		return p.handle(g, from, b)
-	case isFarewell(h, body):
-		p.hasLeft(from, h)
+		return p.handlePacket(g, from, b)
+	case isGoodbye(h, body):
+		p.noteGoodbye(from, h)
 	}
 	return false
 }
 
-// handle hands a packet to its group.
-func (p *process) handle(g *group, from int, b []byte) (keep bool) {
-	h, body, err := parse(b)
+// handlePacket hands a packet to its group.
+func (p *process) handlePacket(g *group, from int, b []byte) (isKept bool) {
+	h, body, err := parsePacket(b)
 	if err == nil {
-		keep, err = g.receive(from, h, body, b)
+		isKept, err = g.handle(from, h, body, b)
 	}
 	if err != nil {
-		p.broken(err)
+		p.handleWireError(err)
 	}
-	return keep
+	return isKept
 }
 
-// broken fails all groups, since messages are lost. A process that MPI no more reaches counts as dead instead: a send may find
+// handleWireError fails all groups, since messages are lost. A process that MPI no more reaches counts as dead instead: a send may find
 // that before any rank sees the death.
-func (p *process) broken(err error) {
+func (p *process) handleWireError(err error) {
 	if lost, ok := errors.AsType[*peerError](err); ok {
-		if p.deaths.mark(lost.rank) {
-			p.notice()
-			p.spread([]int{lost.rank})
+		if p.deaths.markDead(lost.rank) {
+			p.noticeDeaths()
+			p.reportDeaths([]int{lost.rank})
 		}
 		return
 	}
@@ -318,66 +318,66 @@ func (p *process) broken(err error) {
 	}
 }
 
-// lost returns the error by which messages were lost.
-func (p *process) lost() error {
+// wireError returns the error by which messages were lost.
+func (p *process) wireError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
 // isDead reports whether the process of a rank has died.
-func (p *process) isDead(rank int) bool { return p.deaths.dead[rank].Load() }
+func (p *process) isDead(rank int) bool { return p.deaths.isDead[rank].Load() }
 
-// dead returns the process id of a rank that has died.
-func (p *process) dead(rank int) (pid int, dead bool) {
-	return p.deaths.pid(rank), p.isDead(rank)
+// deathOf returns the process id of a rank that has died.
+func (p *process) deathOf(rank int) (pid int, dead bool) {
+	return p.deaths.pidOf(rank), p.isDead(rank)
 }
 
-// notice makes all groups look at a death that was found.
-func (p *process) notice() {
-	for _, g := range p.all() {
+// noticeDeaths makes all groups look at a death that was found.
+func (p *process) noticeDeaths() {
+	for _, g := range p.allGroups() {
 		g.sync.Notice(g.rank)
 	}
-	p.died.Store(true)
+	p.hasNewDeaths.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, e := range p.groups {
-		if e.freed {
-			p.clean(id, e)
+		if e.isFreed {
+			p.dropEntry(id, e)
 		}
 	}
 }
 
-// heard handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.
-func (p *process) heard(from int, h head) {
+// handleProcessPacket handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.
+func (p *process) handleProcessPacket(from int, h head) {
 	switch {
-	case h.kind == kindBye:
-		p.gone[from].Store(true)
-	case h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.mark(int(h.number)):
-		p.notice()
+	case h.kind == kindGoodbye:
+		p.saidGoodbye[from].Store(true)
+	case h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.markDead(int(h.number)):
+		p.noticeDeaths()
 	}
 }
 
-// leave tells all other processes that this one sends nothing more, and waits until it has heard that of all of them, or ctx
+// sayGoodbye tells all other processes that this one sends nothing more, and waits until it has heard that of all of them, or ctx
 // ends. Then nothing is on its way to this process.
-func (p *process) leave(ctx context.Context) {
-	others := p.others()
-	p.say(head{kind: kindBye}, others)
-	p.until(ctx, func() bool {
-		p.spread(p.deaths.look()) // tend no longer does, once all endpoints are closed
-		return !slices.ContainsFunc(others, func(rank int) bool { return !p.gone[rank].Load() && !p.isDead(rank) })
+func (p *process) sayGoodbye(ctx context.Context) {
+	others := p.otherRanks()
+	p.sendToProcesses(head{kind: kindGoodbye}, others)
+	p.waitUntil(ctx, func() bool {
+		p.reportDeaths(p.deaths.findDead()) // tend no longer does, once all endpoints are closed
+		return !slices.ContainsFunc(others, func(rank int) bool { return !p.saidGoodbye[rank].Load() && !p.isDead(rank) })
 	})
 }
 
-// spread tells all other processes which ones have died.
-func (p *process) spread(died []int) {
+// reportDeaths tells all other processes which ones have died.
+func (p *process) reportDeaths(died []int) {
 	for _, rank := range died {
-		p.say(head{kind: kindDead, number: uint64(rank)}, p.others())
+		p.sendToProcesses(head{kind: kindDead, number: uint64(rank)}, p.otherRanks())
 	}
 }
 
-// others returns the ranks of all other processes that have not died.
-func (p *process) others() (ranks []int) {
+// otherRanks returns the ranks of all other processes that have not died.
+func (p *process) otherRanks() (ranks []int) {
 	for rank := range p.wire.size() {
 		if rank != p.wire.rank() && !p.isDead(rank) {
 			ranks = append(ranks, rank)
@@ -386,13 +386,13 @@ func (p *process) others() (ranks []int) {
 	return ranks
 }
 
-// say sends a packet that belongs to no group to processes.
-func (p *process) say(h head, to []int) {
+// sendToProcesses sends a packet that belongs to no group to processes.
+func (p *process) sendToProcesses(h head, to []int) {
 	for _, rank := range to {
 		b := p.wire.packet(headBytes)
-		h.put(b)
+		h.encode(b)
 		if err := p.wire.send(rank, b); err != nil {
-			p.broken(err)
+			p.handleWireError(err)
 		}
 	}
 }

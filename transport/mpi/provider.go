@@ -24,7 +24,7 @@ func init() {
 // those of several nodes.
 func detect(j *transport.Job) (auto bool, err error) {
 	if !j.Launched {
-		return false, missing(j)
+		return false, noLauncherError(j)
 	}
 	if _, err := abi.Launched(os.Getenv); err != nil {
 		return false, err
@@ -32,8 +32,8 @@ func detect(j *transport.Job) (auto bool, err error) {
 	return j.Apart != "", nil
 }
 
-// missing is the error of a process that no launcher has started as one of several ranks.
-func missing(j *transport.Job) error {
+// noLauncherError is the error of a process that no launcher has started as one of several ranks.
+func noLauncherError(j *transport.Job) error {
 	return &transport.MissingConfigurationError{
 		Missing: []string{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE"},
 		Message: fmt.Sprintf("transport %q connects processes that an MPI launcher starts, and none started this one as one of several ranks: "+
@@ -94,8 +94,8 @@ func leave(ctx context.Context) error {
 		return abi.Finalize(ctx)
 	}
 	p := connected.process
-	p.leave(ctx)
-	if len(p.others()) < p.wire.size()-1 {
+	p.sayGoodbye(ctx)
+	if len(p.otherRanks()) < p.wire.size()-1 {
 		short, cancel := context.WithTimeout(ctx, deadLeaveTime)
 		defer cancel()
 		ctx = short

@@ -23,7 +23,7 @@ var errNoRecords = errors.New("mpi: a group that was made of another one has no 
 
 // Records implements transport.Recorder, in the memory of the node.
 func (ep *endpoint) Records() (transport.Records, error) {
-	if !ep.group.joined {
+	if !ep.group.isWorld {
 		return nil, errNoRecords
 	}
 	n := ep.group.nodes
@@ -45,11 +45,11 @@ func (r *records) Job() string { return r.job }
 
 // Part implements transport.Records.
 func (r *records) Part(rank int) []byte {
-	place, found := slices.BinarySearch(r.here, rank)
-	if !found {
+	index, isHere := slices.BinarySearch(r.here, rank)
+	if !isHere {
 		return nil
 	}
-	return r.Records.Part(place)
+	return r.Records.Part(index)
 }
 
 // Vanished implements transport.FaultGuard. The endpoint has no memory that vanishes, but the records are in some.

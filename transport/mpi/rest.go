@@ -24,14 +24,14 @@ type rest struct {
 const (
 	pollTime       = 500 * time.Microsecond
 	sharedPollTime = 10 * time.Microsecond
-	sayTime        = 2 * time.Millisecond
-	restTime       = 50 * time.Millisecond
-	nap            = 50 * time.Microsecond
+	announceTime   = 2 * time.Millisecond
+	sleepTime      = 50 * time.Millisecond
+	napTime        = 50 * time.Microsecond
 )
 
 // Wake implements groupsync.Rest.
 func (r *rest) Wake(sleeper int) {
-	n := len(r.group.world)
+	n := len(r.group.processOf)
 	if sleeper%n == r.group.rank {
 		r.tokens[sleeper/n].Store(true)
 		return
@@ -50,13 +50,13 @@ func (r *rest) wakeOwn() {
 
 // Sleep implements groupsync.Rest.
 func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
-	token := &r.tokens[sleeper/len(r.group.world)]
+	token := &r.tokens[sleeper/len(r.group.processOf)]
 	begin := time.Now()
 	polls := time.Duration(r.group.process.pollTime.Load())
 	if sleeper == r.group.rank && r.noSpin.Load() {
 		polls = 0
 	}
-	said := false
+	announced := false
 	for {
 		if token.Load() && token.Swap(false) {
 			return true
@@ -68,13 +68,13 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 			continue
 		}
 		switch passed := time.Since(begin); {
-		case passed >= restTime:
+		case passed >= sleepTime:
 			return false
-		case passed >= sayTime && !said:
-			said = true
+		case passed >= announceTime && !announced:
+			announced = true
 			r.group.sendWords()
 		case passed >= polls:
-			time.Sleep(nap)
+			time.Sleep(napTime)
 		default:
 			runtime.Gosched()
 		}
@@ -92,7 +92,7 @@ func (r *rest) LostCore(int) {}
 
 // Asleep implements groupsync.Processes, by what the rank has sent.
 func (r *rest) Asleep(sleeper int) bool {
-	n := len(r.group.world)
+	n := len(r.group.processOf)
 	if sleeper%n == r.group.rank {
 		return r.group.sync.Waits(sleeper) && !r.tokens[sleeper/n].Load()
 	}
@@ -100,4 +100,9 @@ func (r *rest) Asleep(sleeper int) bool {
 }
 
 // Dead implements groupsync.Processes.
-func (r *rest) Dead(rank int) (pid int, dead bool) { return r.group.process.dead(r.group.world[rank]) }
+func (r *rest) Dead(rank int) (pid int, dead bool) {
+	return r.group.process.deathOf(r.group.processOf[rank])
+}
+
+// Via implements groupsync.Remote.
+func (r *rest) Via(peer int, seq uint64) int { return r.group.lines.via(peer, seq) }

@@ -24,35 +24,45 @@ type stage struct {
 	result [2]span
 }
 
+// stages are those of all ranks of a group.
+type stages struct {
+	pieceBytes int     // of the longest piece
+	ofRank     []stage // by rank
+}
+
+func newStages(ranks int) stages {
+	return stages{pieceBytes: pieceLength(ranks), ofRank: make([]stage, ranks)}
+}
+
+// half returns what a rank shows in a round.
+func (s *stages) half(rank int, round uint64) []byte {
+	h := &s.ofRank[rank].halves[round&1]
+	if h.Load() == nil {
+		b := make([]byte, s.pieceBytes)
+		h.CompareAndSwap(nil, &b)
+	}
+	return *h.Load()
+}
+
 // span is the bytes lo to hi of a piece.
 type span struct{ lo, hi int }
 
 // roundHead is the length of what precedes the part of an input and the result of a round: where they begin and end.
 const roundHead = 16
 
-func (ep *endpoint) PieceBytes() int { return ep.group.piece }
-
-// half returns what rank shows in a round.
-func (g *group) half(rank int, round uint64) []byte {
-	h := &g.stages[rank].halves[round&1]
-	if h.Load() == nil {
-		b := make([]byte, g.piece)
-		h.CompareAndSwap(nil, &b)
-	}
-	return *h.Load()
-}
+func (ep *endpoint) PieceBytes() int { return ep.group.stages.pieceBytes }
 
 // PutInput implements transport.Staging. What lo and hi leave out is sent as well: its contents are undefined.
 func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
-	half := ep.put(piece)
+	half := ep.startPiece(piece)
 	copy(half, piece[:lo])
 	copy(half[hi:], piece[hi:])
-	ep.parted = false
+	ep.isInParts = false
 }
 
 // PutParts implements transport.Parts.
 func (ep *endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
-	half := ep.put(piece)
+	half := ep.startPiece(piece)
 	if ep.inputs == nil {
 		ep.inputs = make([]span, ep.Size())
 	}
@@ -64,13 +74,13 @@ func (ep *endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
 			copy(half[lo:hi], piece[lo:hi])
 		}
 	}
-	ep.parted = true
+	ep.isInParts = true
 }
 
-// put returns where a piece goes.
-func (ep *endpoint) put(piece []byte) []byte {
-	ep.group.stages[ep.Rank()].length[(ep.round+1)&1] = len(piece)
-	return ep.group.half(ep.Rank(), ep.round+1)
+// startPiece returns where a piece goes.
+func (ep *endpoint) startPiece(piece []byte) []byte {
+	ep.group.stages.ofRank[ep.Rank()].length[(ep.round+1)&1] = len(piece)
+	return ep.group.stages.half(ep.Rank(), ep.round+1)
 }
 
 func (ep *endpoint) PutResult(lo, hi int) { ep.resultLo, ep.resultHi = lo, hi }
@@ -90,7 +100,7 @@ func (ep *endpoint) awaitRound() error {
 		if peer == ep.Rank() {
 			continue
 		}
-		if err := ep.AwaitMessage(&ep.group.stages[peer].round, ep.round+1, peer); err != nil {
+		if err := ep.AwaitMessage(&ep.group.stages.ofRank[peer].round, ep.round+1, peer); err != nil {
 			return err
 		}
 	}
@@ -101,28 +111,28 @@ func (ep *endpoint) awaitRound() error {
 // sendRound sends this rank's part of the next round to all other ranks.
 func (ep *endpoint) sendRound() {
 	g, next := ep.group, ep.round+1
-	s := &g.stages[g.rank]
+	s := &g.stages.ofRank[g.rank]
 	lo, hi := ep.resultLo, ep.resultHi
 	ep.resultLo, ep.resultHi = 0, 0
-	half := g.half(g.rank, next)
+	half := g.stages.half(g.rank, next)
 	packets := ep.packets[:0]
-	for to := range g.states {
+	for to := range g.processOf {
 		if to == g.rank {
 			packets = append(packets, nil)
 			continue
 		}
 		in := span{0, s.length[next&1]}
-		if ep.parted && in.hi > 0 {
+		if ep.isInParts && in.hi > 0 {
 			in = ep.inputs[to]
 		}
-		b := g.packet(head{kind: kindRound, number: next}, roundHead+in.hi-in.lo+hi-lo)
+		b := g.newPacket(head{kind: kindRound, number: next}, roundHead+in.hi-in.lo+hi-lo)
 		body := b[headBytes:]
 		for i, n := range [...]int{in.lo, in.hi, lo, hi} {
 			binary.LittleEndian.PutUint32(body[4*i:], uint32(n))
 		}
 		n := copy(body[roundHead:], half[in.lo:in.hi])
 		if lo < hi {
-			copy(body[roundHead+n:], g.half(to, ep.round)[lo:hi])
+			copy(body[roundHead+n:], g.stages.half(to, ep.round)[lo:hi])
 		}
 		packets = append(packets, b)
 	}
@@ -130,7 +140,7 @@ func (ep *endpoint) sendRound() {
 	defer g.sending.Unlock()
 	for to, b := range packets { // a rank that has its packet may send a result, which overwrites the input
 		if to != g.rank {
-			g.post(to, b)
+			g.postPacket(to, b)
 		}
 	}
 	ep.packets = packets
@@ -139,8 +149,8 @@ func (ep *endpoint) sendRound() {
 	s.round.Store(next)
 }
 
-// showed stores a rank's part of a round.
-func (g *group) showed(h head, body []byte) error {
+// handleRound stores a rank's part of a round.
+func (g *group) handleRound(h head, body []byte) error {
 	if len(body) < roundHead {
 		return errPacket
 	}
@@ -150,22 +160,23 @@ func (g *group) showed(h head, body []byte) error {
 	}
 	in, result := span{at[0], at[1]}, span{at[2], at[3]}
 	body = body[roundHead:]
-	s := &g.stages[h.from]
-	if in.lo > in.hi || in.hi > g.piece || result.lo > result.hi || result.hi > g.piece || len(body) != in.hi-in.lo+result.hi-result.lo || h.number != s.round.Load()+1 {
+	s := &g.stages.ofRank[h.from]
+	isPart := func(s span) bool { return s.lo <= s.hi && s.hi <= g.stages.pieceBytes }
+	if !isPart(in) || !isPart(result) || len(body) != in.hi-in.lo+result.hi-result.lo || h.number != s.round.Load()+1 {
 		return errPacket
 	}
-	n := copy(g.half(h.from, h.number)[in.lo:in.hi], body)
+	n := copy(g.stages.half(h.from, h.number)[in.lo:in.hi], body)
 	if result.lo < result.hi {
-		copy(g.half(g.rank, h.number-1)[result.lo:result.hi], body[n:])
+		copy(g.stages.half(g.rank, h.number-1)[result.lo:result.hi], body[n:])
 	}
 	s.result[h.number&1] = result
 	s.round.Store(h.number)
 	return nil
 }
 
-func (ep *endpoint) Input(rank, n int) []byte { return ep.group.half(rank, ep.round)[:n] }
+func (ep *endpoint) Input(rank, n int) []byte { return ep.group.stages.half(rank, ep.round)[:n] }
 
 func (ep *endpoint) Result(rank int) (lo, hi int, result []byte) {
-	r := ep.group.stages[rank].result[ep.round&1]
-	return r.lo, r.hi, ep.group.half(ep.Rank(), ep.round-1)[r.lo:r.hi]
+	r := ep.group.stages.ofRank[rank].result[ep.round&1]
+	return r.lo, r.hi, ep.group.stages.half(ep.Rank(), ep.round-1)[r.lo:r.hi]
 }

@@ -44,30 +44,30 @@ func newStreams(ranks int) streams { return streams{make([]inbox, ranks), make([
 // hasRoom reports whether another part can be put.
 func (o *outbox) hasRoom() bool { return o.posted.Load()-o.taken.Load() < window }
 
-// put sends the next part of m to a rank. There is room.
-func (g *group) put(to int, m *transport.Message, p2p bool) int {
+// putPart sends the next part of m to a rank. There is room.
+func (g *group) putPart(to int, m *transport.Message, p2p bool) int {
 	n := min(len(m.Bytes), partBytes)
-	b := g.packet(head{kind: kindPart, flag: p2p, number: m.Seq}, partHead+n)
+	b := g.newPacket(head{kind: kindPart, flag: p2p, number: m.Seq}, partHead+n)
 	binary.LittleEndian.PutUint64(b[headBytes:], uint64(m.Total))
 	binary.LittleEndian.PutUint64(b[headBytes+8:], uint64(m.Clock))
 	copy(b[headBytes+partHead:], m.Bytes[:n])
-	g.streams[index(p2p)].out[to].posted.Add(1)
-	g.post(to, b)
+	g.streams[streamIndex(p2p)].out[to].posted.Add(1)
+	g.postPacket(to, b)
 	return n
 }
 
-// index is the place of the streams of calls, or of P2P.
-func index(p2p bool) int {
+// streamIndex is the place of the streams of calls, or of P2P.
+func streamIndex(p2p bool) int {
 	if p2p {
 		return 1
 	}
 	return 0
 }
 
-// arrived stores a part that has arrived. keep reports that it keeps the packet; it copies a short one, since packets that arrive
+// handlePart stores a part that has arrived. keep reports that it keeps the packet; it copies a short one, since packets that arrive
 // lie in long buffers.
-func (g *group) arrived(h head, body, packet []byte) (keep bool, err error) {
-	in := &g.streams[index(h.flag)].in[h.from]
+func (g *group) handlePart(h head, body, packet []byte) (isKept bool, err error) {
+	in := &g.streams[streamIndex(h.flag)].in[h.from]
 	posted := in.posted.Load()
 	if len(body) < partHead || posted-in.taken.Load() >= window {
 		return false, errPacket
@@ -76,7 +76,7 @@ func (g *group) arrived(h head, body, packet []byte) (keep bool, err error) {
 	if total > math.MaxInt || uint64(len(body)-partHead) > total {
 		return false, errPacket
 	}
-	if keep = len(packet) > shortPacket; !keep {
+	if isKept = len(packet) > shortPacket; !isKept {
 		packet = append(g.process.wire.packet(len(packet))[:0], packet...)
 	}
 	data := packet[headBytes+partHead:]
@@ -84,19 +84,19 @@ func (g *group) arrived(h head, body, packet []byte) (keep bool, err error) {
 	p.packet = packet
 	p.view = transport.Message{Bytes: data[:len(data):len(data)], Total: int(total), Seq: h.number, Clock: uint32(binary.LittleEndian.Uint64(body[8:]))}
 	in.posted.Store(posted + 1)
-	return keep, nil
+	return isKept, nil
 }
 
-// take gives the oldest part from a rank back.
-func (g *group) take(from int, p2p bool) {
-	in := &g.streams[index(p2p)].in[from]
+// takePart gives the oldest part from a rank back.
+func (g *group) takePart(from int, p2p bool) {
+	in := &g.streams[streamIndex(p2p)].in[from]
 	taken := in.taken.Load()
 	p := &in.parts[taken%window]
 	packet := p.packet
 	p.packet, p.view = nil, transport.Message{}
 	in.taken.Store(taken + 1)
 	g.process.wire.release(packet)
-	g.post(from, g.packet(head{kind: kindTaken, flag: p2p, number: taken + 1}, 0))
+	g.postPacket(from, g.newPacket(head{kind: kindTaken, flag: p2p, number: taken + 1}, 0))
 }
 
 // Put implements transport.Messages.
@@ -107,7 +107,7 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 			return 0, err
 		}
 	}
-	return ep.group.put(to, m, false), nil
+	return ep.group.putPart(to, m, false), nil
 }
 
 // Drain implements transport.Messages.
@@ -127,4 +127,4 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 // Take implements transport.Messages.
-func (ep *endpoint) Take(from int) { ep.group.take(from, false) }
+func (ep *endpoint) Take(from int) { ep.group.takePart(from, false) }

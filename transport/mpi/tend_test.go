@@ -23,8 +23,8 @@ func (w *watchedWire) poll(deliver func(from int, b []byte) bool) (bool, error) 
 	return w.netWire.poll(deliver)
 }
 
-func (w *watchedWire) communicator([]int, int) (*abi.Comm, error) { return nil, nil }
-func (w *watchedWire) end(*abi.Comm) error                        { return nil }
+func (w *watchedWire) newCommunicator([]int, int) (*abi.Comm, error) { return nil, nil }
+func (w *watchedWire) freeCommunicator(*abi.Comm) error              { return nil }
 
 // While ranks compute, a process looks at the wire each millisecond, each 5 ms once nothing has come for a second, and each 20 ms as long as they
 // begin collectives of the library. The times are those of a clock that stands still while any goroutine runs.
@@ -32,7 +32,7 @@ func TestLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watchedWire{netWire: netWire{net: newNet(2)}}
 		p := newProcess(w)
-		ep, calling := (&endpoint{group: &group{process: p}}).whole().(*native)
+		ep, calling := (&endpoint{group: &group{sender: sender{process: p}}}).withCollectives().(*native)
 		require.True(t, calling)
 		stop := make(chan struct{})
 		go p.tend(stop)
@@ -47,7 +47,7 @@ func TestLooks(t *testing.T) {
 		}
 		nothing := func() {}
 		call := func() {
-			_, err := ep.own()
+			_, err := ep.communicator()
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Millisecond / 2) // so that no look is at the time of a call
@@ -63,7 +63,7 @@ func TestLooks(t *testing.T) {
 		during(40, nothing)
 		require.EqualValues(t, 20, during(100, nothing))
 		b := w.packet(headBytes)
-		head{kind: kindBye}.put(b)
+		head{kind: kindGoodbye}.encode(b)
 		require.NoError(t, (&netWire{w.net, 1}).send(0, b))
 		during(5, nothing) // until a look finds it
 		require.EqualValues(t, 100, during(100, nothing))

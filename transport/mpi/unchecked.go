@@ -66,7 +66,7 @@ const (
 	UncheckedBXor
 )
 
-var uncheckedOps = [...]transport.ReduceOp{transport.Sum, transport.Product, transport.Min, transport.Max, transport.BAnd, transport.BOr, transport.BXor}
+var reduceOps = [...]transport.ReduceOp{transport.Sum, transport.Product, transport.Min, transport.Max, transport.BAnd, transport.BOr, transport.BXor}
 
 var elementTypes = map[reflect.Kind]transport.ElementType{
 	reflect.Int8: transport.Int8, reflect.Int16: transport.Int16, reflect.Int32: transport.Int32, reflect.Int64: transport.Int64, reflect.Int: transport.Int64,
@@ -96,7 +96,7 @@ func (c *UncheckedComm) Size() int { return c.size }
 
 // Barrier is MPI_Barrier: it returns when all ranks have called it.
 func (c *UncheckedComm) Barrier() error {
-	return c.call(func() error { return c.calls.barrier() })
+	return c.callOpen(func() error { return c.calls.barrier() })
 }
 
 // Close ends MPI in this process by MPI_Finalize, which waits for the other ranks. If ctx ends first, Close returns its error. If the
@@ -111,8 +111,8 @@ func (c *UncheckedComm) Close(ctx context.Context) error {
 	return c.calls.finalize(ctx)
 }
 
-// call makes a call, unless MPI has ended.
-func (c *UncheckedComm) call(f func() error) error {
+// callOpen makes a call, unless MPI has ended.
+func (c *UncheckedComm) callOpen(f func() error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.closed || c.calls.finalized() {
@@ -121,12 +121,12 @@ func (c *UncheckedComm) call(f func() error) error {
 	return f()
 }
 
-// callWith is call for the function of that name with a rank.
-func (c *UncheckedComm) callWith(function string, rank int, f func() error) error {
+// callWithRank is call for the function of that name with a rank.
+func (c *UncheckedComm) callWithRank(function string, rank int, f func() error) error {
 	if rank < 0 || rank >= c.size {
 		return fmt.Errorf("mpi: %s: rank %d does not exist: ranks are 0 to %d", function, rank, c.size-1)
 	}
-	return c.call(f)
+	return c.callOpen(f)
 }
 
 // UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of each. recv has the same length, and is
@@ -135,18 +135,18 @@ func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op Unchecke
 	if len(send) != len(recv) {
 		return fmt.Errorf("mpi: UncheckedAllReduce: send has %d elements and recv %d", len(send), len(recv))
 	}
-	if op < 0 || int(op) >= len(uncheckedOps) {
+	if op < 0 || int(op) >= len(reduceOps) {
 		return fmt.Errorf("mpi: UncheckedAllReduce: operation %d does not exist", op)
 	}
-	return c.call(func() error {
-		return c.calls.allReduce(bytesOf(send), bytesOf(recv), len(send), elementType[T](), uncheckedOps[op])
+	return c.callOpen(func() error {
+		return c.calls.allReduce(bytesOf(send), bytesOf(recv), len(send), elementTypeOf[T](), reduceOps[op])
 	})
 }
 
 // UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is checked between ranks: see
 // [UncheckedComm].
 func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
-	return c.callWith("UncheckedBroadcast", root, func() error { return c.calls.broadcast(bytesOf(data), len(data), elementType[T](), root) })
+	return c.callWithRank("UncheckedBroadcast", root, func() error { return c.calls.broadcast(bytesOf(data), len(data), elementTypeOf[T](), root) })
 }
 
 // UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank order. recv has Size times the length
@@ -155,8 +155,8 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 	if len(recv) != c.size*len(send) {
 		return fmt.Errorf("mpi: UncheckedAllGather: recv has %d elements, and %d ranks of %d elements need %d", len(recv), c.size, len(send), c.size*len(send))
 	}
-	return c.call(func() error {
-		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), elementType[T]())
+	return c.callOpen(func() error {
+		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), elementTypeOf[T]())
 	})
 }
 
@@ -164,13 +164,13 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 // data can be changed, which may be before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0 to
 // 32767, except 25443, which is the transport's.
 func UncheckedSend[T Element](ctx context.Context, c *UncheckedComm, data []T, to, tag int) error {
-	return c.callWith("UncheckedSend", to, func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
+	return c.callWithRank("UncheckedSend", to, func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
 }
 
 // UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by comm.Send([buffer, MPI.BYTE], dest, tag). It returns how
 // many whole elements have come. A longer message is an error. If ctx ends first, the receive is withdrawn.
 func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, from, tag int) (n int, err error) {
-	err = c.callWith("UncheckedRecv", from, func() error {
+	err = c.callWithRank("UncheckedRecv", from, func() error {
 		b := bytesOf(data)
 		came, err := c.calls.recv(ctx, b, from, tag)
 		if err == nil && len(b) > 0 {
@@ -181,5 +181,7 @@ func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, f
 	return n, err
 }
 
-// elementType returns the type of elements.
-func elementType[T Element]() transport.ElementType { return elementTypes[reflect.TypeFor[T]().Kind()] }
+// elementTypeOf returns the type of elements.
+func elementTypeOf[T Element]() transport.ElementType {
+	return elementTypes[reflect.TypeFor[T]().Kind()]
+}

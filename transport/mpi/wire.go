@@ -16,7 +16,7 @@ type wire interface {
 	// poll calls deliver with packets that have arrived and the process that has sent them, and makes others
 	// progress. If deliver returns true the packet belongs to it, until release. some reports
 	// whether there was a packet.
-	poll(deliver func(from int, b []byte) (keep bool)) (some bool, err error)
+	poll(deliver func(from int, b []byte) (isKept bool)) (found bool, err error)
 	// idle reports whether everything that was sent has left this process.
 	idle() bool
 	// release gives a packet back that deliver has kept.

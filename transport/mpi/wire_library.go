@@ -12,7 +12,7 @@ import (
 )
 
 // tag tells packets apart from other messages of the program.
-const tag = 0x6363
+const packetTag = 0x6363
 
 const (
 	// receives is how many packets the library can deliver ahead of poll.
@@ -35,12 +35,12 @@ type mpiWire struct {
 
 	ending sync.Mutex // held while a communicator is freed
 
-	mu     sync.Mutex // guards the fields below
-	closed bool       // written with ending held as well
-	number []uint16   // by receiver: of the next packet
-	sends  []*transfer
-	spare  []*transfer // that have ended
-	free   [len(packetSizes)][][]byte
+	mu             sync.Mutex // guards the fields below
+	closed         bool       // written with ending held as well
+	nextNumber     []uint16   // by receiver: of the next packet
+	sends          []*transfer
+	spareTransfers []*transfer // that have ended
+	freePackets    [len(packetSizes)][][]byte
 }
 
 // transfer is a message on its way.
@@ -54,10 +54,10 @@ type transfer struct {
 var packetSizes = [...]int{256, shortPacket, headBytes + partHead + partBytes, packetBytes}
 
 func newWire(w *abi.World) (*mpiWire, error) {
-	m := &mpiWire{world: w, expected: make([]uint16, w.Size), number: make([]uint16, w.Size)}
+	m := &mpiWire{world: w, expected: make([]uint16, w.Size), nextNumber: make([]uint16, w.Size)}
 	for range receives {
 		t := &transfer{packet: m.packet(packetBytes)}
-		if err := m.receive(t); err != nil {
+		if err := m.startReceive(t); err != nil {
 			return nil, err
 		}
 		m.receives = append(m.receives, t)
@@ -65,8 +65,8 @@ func newWire(w *abi.World) (*mpiWire, error) {
 	return m, nil
 }
 
-func (w *mpiWire) receive(t *transfer) error {
-	return w.world.Irecv(&t.request, t.packet[:packetBytes], abi.AnySource, tag)
+func (w *mpiWire) startReceive(t *transfer) error {
+	return w.world.Irecv(&t.request, t.packet[:packetBytes], abi.AnySource, packetTag)
 }
 
 func (w *mpiWire) rank() int { return w.world.Rank }
@@ -79,7 +79,7 @@ func (w *mpiWire) packet(n int) []byte {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	free := &w.free[class]
+	free := &w.freePackets[class]
 	if last := len(*free) - 1; last >= 0 {
 		b := (*free)[last]
 		*free = (*free)[:last]
@@ -91,14 +91,14 @@ func (w *mpiWire) packet(n int) []byte {
 func (w *mpiWire) release(b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.give(b)
+	w.recycle(b)
 }
 
-// give takes a packet back. The caller holds mu.
-func (w *mpiWire) give(b []byte) {
+// recycle takes a packet back. The caller holds mu.
+func (w *mpiWire) recycle(b []byte) {
 	for class, size := range packetSizes {
 		if cap(b) == size {
-			w.free[class] = append(w.free[class], b)
+			w.freePackets[class] = append(w.freePackets[class], b)
 		}
 	}
 }
@@ -110,15 +110,15 @@ func (w *mpiWire) send(to int, b []byte) error {
 		return nil // no rank waits for anything of this process
 	}
 	var t *transfer
-	if last := len(w.spare) - 1; last >= 0 {
-		t, w.spare = w.spare[last], w.spare[:last]
+	if last := len(w.spareTransfers) - 1; last >= 0 {
+		t, w.spareTransfers = w.spareTransfers[last], w.spareTransfers[:last]
 	} else {
 		t = new(transfer)
 	}
 	t.packet, t.to = b, to
-	binary.LittleEndian.PutUint16(b[numberOffset:], w.number[to])
-	w.number[to]++
-	if err := w.world.Isend(&t.request, b, to, tag); err != nil {
+	binary.LittleEndian.PutUint16(b[numberOffset:], w.nextNumber[to])
+	w.nextNumber[to]++
+	if err := w.world.Isend(&t.request, b, to, packetTag); err != nil {
 		return &peerError{to, err}
 	}
 	w.sends = append(w.sends, t)
@@ -126,29 +126,29 @@ func (w *mpiWire) send(to int, b []byte) error {
 }
 
 // poll looks at the first receive, and at one of those behind it; where it finds a packet it looks at the next as well.
-func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (some bool, err error) {
+func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
 	for range pollLimit {
-		delivered, err := w.take(0, deliver)
+		delivered, err := w.takePacket(0, deliver)
 		if !delivered && err == nil {
 			w.probe = w.probe%(receives-1) + 1
-			if delivered, err = w.take(w.probe, deliver); delivered {
+			if delivered, err = w.takePacket(w.probe, deliver); delivered {
 				w.probe-- // the one that is in its place now
 			}
 		}
 		if !delivered || err != nil {
-			return some, w.progress(err)
+			return found, w.completeSends(err)
 		}
-		some = true
+		found = true
 	}
-	return some, w.progress(nil)
+	return found, w.completeSends(nil)
 }
 
-// take delivers the packet of a receive, if it is there and the next of its sender, and starts the receive again.
-func (w *mpiWire) take(place int, deliver func(from int, b []byte) bool) (delivered bool, err error) {
+// takePacket delivers the packet of a receive, if it is there and the next of its sender, and starts the receive again.
+func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (delivered bool, err error) {
 	if w.err != nil {
 		return false, w.err
 	}
-	t := w.receives[place]
+	t := w.receives[index]
 	if ended, err := t.request.Test(); !ended || err != nil {
 		w.err = err
 		return false, err
@@ -161,28 +161,28 @@ func (w *mpiWire) take(place int, deliver func(from int, b []byte) bool) (delive
 	if deliver(from, b) {
 		t.packet = w.packet(packetBytes)
 	}
-	copy(w.receives[place:], w.receives[place+1:])
+	copy(w.receives[index:], w.receives[index+1:])
 	w.receives[receives-1] = t
-	w.err = w.receive(t)
+	w.err = w.startReceive(t)
 	return true, w.err
 }
 
-// progress looks which messages have left. It returns the first error, which is err unless that is nil.
-func (w *mpiWire) progress(err error) error {
+// completeSends looks which messages have left. It returns the first error, which is err unless that is nil.
+func (w *mpiWire) completeSends(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rest := w.sends[:0]
 	for _, t := range w.sends {
-		ended, wrong := t.request.Test()
+		ended, sendErr := t.request.Test()
 		if !ended {
 			rest = append(rest, t)
 			continue
 		}
-		w.give(t.packet)
+		w.recycle(t.packet)
 		t.packet = nil
-		w.spare = append(w.spare, t)
-		if err == nil && wrong != nil {
-			err = &peerError{t.to, wrong}
+		w.spareTransfers = append(w.spareTransfers, t)
+		if err == nil && sendErr != nil {
+			err = &peerError{t.to, sendErr}
 		}
 	}
 	clear(w.sends[len(rest):])
@@ -190,13 +190,13 @@ func (w *mpiWire) progress(err error) error {
 	return err
 }
 
-// communicator implements library.
-func (w *mpiWire) communicator(world []int, tag int) (*abi.Comm, error) {
-	return w.world.Group(world, tag)
+// newCommunicator implements library.
+func (w *mpiWire) newCommunicator(processes []int, tag int) (*abi.Comm, error) {
+	return w.world.Group(processes, tag)
 }
 
-// end implements library.
-func (w *mpiWire) end(c *abi.Comm) error {
+// freeCommunicator implements library.
+func (w *mpiWire) freeCommunicator(c *abi.Comm) error {
 	w.ending.Lock()
 	defer w.ending.Unlock()
 	if w.closed {
@@ -219,19 +219,19 @@ func (w *mpiWire) close(ctx context.Context) error {
 			first = err
 		}
 	}
-	for left := 1; left > 0 && ctx.Err() == nil; {
-		if left = 0; w.progress(nil) != nil {
+	for pending := 1; pending > 0 && ctx.Err() == nil; {
+		if pending = 0; w.completeSends(nil) != nil {
 			break // it is closed because of that, or too late
 		}
 		if !w.idle() {
-			left++
+			pending++
 		}
 		for i := range w.receives {
 			if ended, _ := w.receives[i].request.Test(); !ended { // no rank needs a late packet
-				left++
+				pending++
 			}
 		}
-		time.Sleep(nap)
+		time.Sleep(napTime)
 	}
 	w.ending.Lock()
 	defer w.ending.Unlock()
