@@ -77,7 +77,7 @@ func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) erro
 			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(places[i]), len(places[i+1]))}
 		}
 	}
-	return op.checkFor(CollAllReduce, dtype)
+	return op.Check(CollAllReduce, dtype)
 }
 
 // bundle returns how many of the tensors travel together.

@@ -139,9 +139,6 @@ func (o *Op) UnmarshalText(name []byte) (err error) {
 	return err
 }
 
-// Defined reports whether elements of type d can be reduced by o.
-func (o Op) Defined(d DType) bool { return o.checkFor(CollAllReduce, d) == nil }
-
 // kernelOp returns the operation that kernels see: a PremulSum is a Sum of inputs that were
 // multiplied before the call.
 func (o Op) kernelOp() Op {
@@ -183,8 +180,12 @@ func (o Op) fingerprintID() uint32 {
 	return h.Sum32() | hashed
 }
 
-// checkFor returns an error if elements of type d cannot be reduced by o.
-func (o Op) checkFor(coll Collective, d DType) error {
+// Check returns why elements of type d cannot be reduced by o in calls of a collective, an error in
+// which errors.Is finds ErrNotImplemented; nil if they can.
+func (o Op) Check(coll Collective, d DType) error {
+	if o == Avg && (coll == CollScan || coll == CollExScan) {
+		return fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
+	}
 	if o < Op(len(builtin)) && reduce.Defined(d.reduce(), builtin[o].op) {
 		return nil
 	}

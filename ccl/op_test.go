@@ -162,7 +162,7 @@ func TestPremulSumNumbers(t *testing.T) {
 		seen[op] = factor
 		require.Equal(t, op, ccl.PremulSum(factor))
 		require.Equal(t, fmt.Sprintf("premul_sum(%v)", factor), op.String())
-		require.True(t, op.Defined(ccl.Float32), "%v", factor)
+		require.NoError(t, op.Check(ccl.CollAllReduce, ccl.Float32), "%v", factor)
 	}
 	require.Equal(t, ccl.PremulSum(math.NaN()), ccl.PremulSum(math.Float64frombits(0x7ff8000000000003)))
 }
@@ -178,13 +178,13 @@ func TestDefined(t *testing.T) {
 			case ccl.BAnd, ccl.BOr, ccl.BXor:
 				want = d <= ccl.Int64
 			}
-			require.Equal(t, want, op.Defined(d), "%v of %v", op, d)
+			require.Equal(t, want, op.Check(ccl.CollAllReduce, d) == nil, "%v of %v", op, d)
 		}
 	}
-	require.False(t, ccl.Op(77).Defined(ccl.Int32))
-	require.False(t, ccl.PremulSum(1<<31).Defined(ccl.Int32))
-	require.True(t, ccl.PremulSum(-1<<31).Defined(ccl.Int32))
-	require.False(t, ccl.PremulSum(-1).Defined(ccl.Uint64))
+	require.Error(t, ccl.Op(77).Check(ccl.CollAllReduce, ccl.Int32))
+	require.Error(t, ccl.PremulSum(1<<31).Check(ccl.CollAllReduce, ccl.Int32))
+	require.NoError(t, ccl.PremulSum(-1<<31).Check(ccl.CollAllReduce, ccl.Int32))
+	require.Error(t, ccl.PremulSum(-1).Check(ccl.CollAllReduce, ccl.Uint64))
 }
 
 func TestDTypeOf(t *testing.T) {

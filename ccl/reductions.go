@@ -2,7 +2,6 @@ package ccl
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/goccl/goccl/internal/reduce"
 )
@@ -87,9 +86,6 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 		return err
 	}
 	err := checkReduction(coll, send, recv, dtype, op, opts)
-	if err == nil && op == Avg {
-		err = fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
-	}
 	if err != nil {
 		return c.reject(coll, dtype, send, recv, opts, err)
 	}
@@ -158,7 +154,7 @@ func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op, opts
 	case !same(send.data, recv.data) && overlap(send.data, recv.data):
 		return overlapError(coll.String(), namesOf(coll, opts), "the same slice or disjoint")
 	}
-	return op.checkFor(coll, dtype)
+	return op.Check(coll, dtype)
 }
 
 // premultiplied returns send times the factor of a PremulSum, in memory of the communicator; for

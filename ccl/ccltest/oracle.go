@@ -59,7 +59,7 @@ func kindOf[T ccl.Element](o *oracle[T]) kind {
 			dst[i] = o.own(a[i], b[i])
 		}
 	})
-	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool { return !op.Defined(d) })
+	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool { return op.Check(ccl.CollAllReduce, d) != nil })
 	return kind{
 		dtype: d, float: o.float, ops: append(ops, o.user),
 		attempt: func(r *rank, j *job) attempt { return newAttempt(o, r, j) },

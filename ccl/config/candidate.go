@@ -29,6 +29,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 		}
 		return nil
 	}
+
 	k.params = k.algorithm.Params()
 	if k.fields, err = ccl.ParametersOf(k.params); err != nil {
 		return c.errorAt(at, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
@@ -38,6 +39,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 			return err
 		}
 	}
+
 	if k.entry.variation != nil {
 		if _, err := fill(*k.entry.variation, k.fields); err != nil {
 			return err
@@ -59,6 +61,7 @@ func (k *candidate) misfit(s *Settings) string {
 	case e.worldSize.isSet() && e.worldSize.value != s.ranks:
 		return fmt.Sprintf("%s is for a world size of %d (%s), but here it is %d (%s)",
 			e.name, e.worldSize.value, c.place(e.worldSize.origin), s.ranks, s.ranksFrom)
+
 	case e.topology.isSet() && e.topology.value != kind:
 		return fmt.Sprintf("%s is for the topology %s (%s), but here it is %s (%s)",
 			e.name, e.topology.value, c.place(e.topology.origin), kind, kindFrom)

@@ -24,8 +24,7 @@ func (s *Settings) Choose(shape ccl.Shape, force string) (ccl.Choice, error) {
 		return ccl.Choice{}, err
 	}
 	if err := k.supports(shape); err != nil {
-		return ccl.Choice{}, fmt.Errorf("ccl: %s: %w by %s: %w (chosen by %s); entries that can: %s",
-			shape, ccl.ErrNotImplemented, k.entry.name, err, why, text.List(s.able(shape)))
+		return ccl.Choice{}, &UnsupportedError{Shape: shape, Entry: k.entry.name, Reason: err, ChosenBy: why, Others: s.able(shape)}
 	}
 	return ccl.Choice{
 		Entry:     k.entry.name,
@@ -48,6 +47,7 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 		}
 		return k, "option", nil
 	}
+
 	if s.algorithm.value != auto {
 		why = s.config.place(s.algorithm.origin)
 		if s.algorithm.by == "" {
@@ -55,6 +55,7 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 		}
 		return s.candidate(s.algorithm.value), why, nil
 	}
+
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); r.matches(shape, k.algorithm) {
 			why = fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1)

@@ -181,6 +181,7 @@ func readStream(path string, info fs.FileInfo) ([]byte, error) {
 			close(s.ended)
 		}()
 	}
+
 	s := streams.all[i]
 	streams.Unlock()
 	timer := time.NewTimer(streamTimeout)
@@ -227,6 +228,7 @@ func find() (file string, data []byte, err error) {
 		return "", nil, &Error{File: local, Message: fmt.Sprintf(
 			"it is a pipe or a device: make it a file, or name it by %s", variable)}
 	}
+
 	data, err = read(local, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		if link, _ := os.Readlink(local); link != "" {

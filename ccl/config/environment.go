@@ -10,12 +10,13 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// WithEnvironment returns a copy of c in which GOCCL_ALGORITHM, GOCCL_TRANSPORT,
-// GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in
-// defaults. They have the same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or
-// a substitute; an empty variable counts as unset.
+// WithEnvironment returns a copy of c in which GOCCL_ALGORITHM, GOCCL_TRANSPORT, GOCCL_TIMEOUT,
+// GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in defaults. They have the
+// same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or a substitute; an
+// empty variable counts as unset.
 //
-// An invalid value is an *Error, several are Errors. Names of algorithms and transports are checked by Resolve.
+// An invalid value is an *Error, several are Errors. Names of algorithms and transports are checked
+// by Resolve.
 func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 	with := *c
 	if err := inOrder(
@@ -42,8 +43,9 @@ var knownVariables = []string{
 }
 
 // CheckEnvironment returns an *Error if a variable's name starts with GOCCL_ but is unknown,
-// because a misspelt variable would otherwise be ignored; Errors if there are several. Each suggests the
-// nearest known name. environ has the form of os.Environ; an empty variable counts as unset.
+// because a misspelt variable would otherwise be ignored; Errors if there are several. Each
+// suggests the nearest known name. environ has the form of os.Environ; an empty variable counts as
+// unset.
 func CheckEnvironment(environ []string) error {
 	var unknown []string
 	for _, v := range environ {
@@ -55,11 +57,13 @@ func CheckEnvironment(environ []string) error {
 	if unknown == nil {
 		return nil
 	}
+
 	slices.Sort(unknown)
 	short := make([]string, len(knownVariables))
 	for i, known := range knownVariables {
 		short[i] = strings.ToLower(strings.TrimPrefix(known, environmentPrefix))
 	}
+
 	var all []error
 	for i, name := range slices.Compact(unknown) {
 		message := "goccl has no such variable"

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Error is a mistake in a configuration file or an environment variable.
@@ -34,6 +37,24 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// UnsupportedError is a call that the chosen entry does not support.
+type UnsupportedError struct {
+	Shape    ccl.Shape
+	Entry    string
+	Reason   error
+	ChosenBy string   // "ccl.yaml:31: rule 1", or "option"
+	Others   []string // the entries that support the call
+}
+
+// Error names the call, the entry with its reason, what chose it, and the entries that can.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("ccl: %s: %v by %s: %v (chosen by %s); entries that can: %s",
+		e.Shape, ccl.ErrNotImplemented, e.Entry, e.Reason, e.ChosenBy, text.List(e.Others))
+}
+
+// Unwrap returns ccl.ErrNotImplemented and the reason.
+func (e *UnsupportedError) Unwrap() []error { return []error{ccl.ErrNotImplemented, e.Reason} }
 
 // Errors are several mistakes in the order of the file. errors.As finds the first as an
 // *Error; errors.AsType[Errors] finds all. A single mistake is an *Error without Errors.
@@ -85,6 +106,7 @@ func inOrder(errs ...error) error {
 			return err
 		}
 	}
+
 	switch len(all) {
 	case 0:
 		return nil

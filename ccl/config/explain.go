@@ -41,6 +41,7 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 		r := &s.config.rules[i]
 		v := Verdict{Rule: i + 1, Origin: s.config.place(r.origin), Entry: r.algorithm.value}
 		a := s.candidate(v.Entry).algorithm
+
 		switch {
 		case !r.matches(shape, a):
 			v.Why = r.mismatch(shape, a)
@@ -48,6 +49,7 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 			v.Why = "matches, but the call names its algorithm"
 		case s.algorithm.value != auto:
 			v.Why = fmt.Sprintf("matches, but defaults.algorithm is %s (%s)", s.algorithm.value, s.config.place(s.algorithm.origin))
+
 		case first != 0:
 			v.Why = fmt.Sprintf("matches too, but rule %d goes first", first)
 		default:
@@ -70,6 +72,7 @@ func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 		return fmt.Sprintf("op: %v, and %v takes none", written(r.op.value), coll)
 	case !r.takes(coll, a):
 		return fmt.Sprintf("algorithm %s has no kernel for %v", a.Name, coll)
+
 	case r.bytes.isSet() && !within(ccl.ByteSize(shape.Bytes), r.bytes.value):
 		return fmt.Sprintf("bytes: %v, and the call has %v", written(r.bytes.value), ccl.ByteSize(shape.Bytes))
 	case r.ranks.isSet() && !within(shape.Ranks, r.ranks.value):

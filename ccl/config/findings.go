@@ -36,6 +36,7 @@ func (s *Settings) Findings() []Finding {
 		add(c.rules[0].origin, "the rules have too many thresholds: whether they overlap, or leave calls out, is not known")
 		return findings
 	}
+
 	matches := s.matchSets(samples)
 	open := allSamples(len(samples))
 	for i, matched := range matches {
@@ -71,9 +72,11 @@ func (s *Settings) checkRules(Request) error {
 	if s.algorithm.value != auto {
 		return nil
 	}
+
 	samples := s.samples()
 	matches := s.matchSets(samples)
 	open := allSamples(len(samples))
+
 	var errs []error
 	for i, matched := range matches {
 		r := &s.config.rules[i]
@@ -130,6 +133,7 @@ func (s *Settings) shadows(matches []sampleSet, i int) string {
 			positions = append(positions, s.config.place(s.config.rules[j].origin))
 		}
 	}
+
 	if len(numbers) == 1 {
 		return fmt.Sprintf("rule %s (%s) matches", numbers[0], positions[0])
 	}
@@ -138,8 +142,8 @@ func (s *Settings) shadows(matches []sampleSet, i int) string {
 		strings.Join(numbers[:last], ", "), numbers[last], strings.Join(positions, ", "))
 }
 
-// hasUnsupported reports whether a call on one node, of those that are matched and open, gets a kernel of the algorithm
-// that needs two levels.
+// hasUnsupported reports whether a call on one node, of those that are matched and open, gets a
+// kernel of the algorithm that needs two levels.
 func (s *Settings) hasUnsupported(samples []ccl.Shape, matched, open sampleSet, a *ccl.Algorithm) bool {
 	for i := range matched {
 		for word := matched[i] & open[i]; word != 0; word &= word - 1 {

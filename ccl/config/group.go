@@ -21,10 +21,12 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 		config: &c, ranks: ranks, ranksFrom: from,
 		algorithm: s.algorithm, transport: s.transport, timeout: s.timeout, debug: s.debug, instead: s.instead,
 	}
+
 	var err error
 	if g.topology, err = c.arrange(ranks, "; "+from); err != nil {
 		return nil, err
 	}
+
 	for _, k := range s.candidates {
 		k := *k
 		k.unfit = k.misfit(g)
@@ -34,6 +36,7 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	if g.algorithm.value != auto {
 		unfit = g.candidate(g.algorithm.value).unfit
 	}
+
 	c.rules = nil
 	for _, r := range s.config.rules {
 		if g.candidate(r.algorithm.value).unfit == "" {

@@ -35,5 +35,6 @@ func store(n strictyaml.Node, field any) (err error) {
 	case *ccl.ByteSize:
 		*p, err = strictyaml.Scalar(n, parseByteSize)
 	}
+
 	return err
 }

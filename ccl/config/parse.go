@@ -125,6 +125,7 @@ func (c *Config) readRules(n strictyaml.Node) error {
 		if full {
 			return err
 		}
+
 		ranges += max(1, len(r.bytes.value)) * max(1, len(r.ranks.value)) * max(1, len(r.nodes.value))
 		if full = ranges > maxRules; full {
 			return n.Errorf("the file has more than %d rules (each range in a list counts)", maxRules)
@@ -161,6 +162,7 @@ func (c *Config) check() error {
 	if name := c.algorithm.value; name != auto && c.entry(name) == nil {
 		errs = append(errs, c.errorAt(c.algorithm.origin, "defaults.algorithm", "%s", c.unknownEntry(name)))
 	}
+
 	for i, r := range c.rules {
 		if name := r.algorithm.value; r.algorithm.isSet() && c.entry(name) == nil {
 			errs = append(errs, c.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", c.unknownEntry(name)))
@@ -254,6 +256,7 @@ func readSpans[T int | ccl.ByteSize](least T, parse func(string) (T, error)) fun
 	one := func(n strictyaml.Node) (span[T], error) {
 		return strictyaml.Scalar(n, func(s string) (span[T], error) { return parseSpan(s, least, parse) })
 	}
+
 	return func(n strictyaml.Node) ([]span[T], error) {
 		all, err := strictyaml.List(n, one)
 		slices.SortFunc(all, func(a, b span[T]) int { return cmp.Compare(a.min, b.min) })

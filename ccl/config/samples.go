@@ -7,11 +7,13 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// maxLooks bounds the calls that are looked at, times the rules. Rules with more thresholds are not analysed.
+// maxLooks bounds the calls that are looked at, times the rules. Rules with more thresholds are not
+// analysed.
 const maxLooks = 1 << 22
 
-// samples returns one call of each kind that the rules can tell apart: rules treat all calls between two
-// thresholds alike, and all values that none of them names. It returns nil if there are too many: see maxLooks.
+// samples returns one call of each kind that the rules can tell apart: rules treat all calls
+// between two thresholds alike, and all values that none of them names. It returns nil if there are
+// too many: see maxLooks.
 func (s *Settings) samples() (all []ccl.Shape) {
 	rules := s.config.rules
 	dtypes := namedAndOneOther(rules, ccl.DTypes(), ccl.Float32, func(r rule) []ccl.DType { return r.dtype.value })
@@ -30,11 +32,13 @@ func (s *Settings) samples() (all []ccl.Shape) {
 	if len(rules)*len(ccl.Collectives())*len(dtypes)*len(ops)*len(ranks) > maxLooks/len(nodes)/len(bytes) {
 		return nil
 	}
+
 	for _, coll := range ccl.Collectives() {
 		opsOf := ops
 		if !coll.Reduces() {
 			opsOf = ops[:1]
 		}
+
 		for _, dtype := range dtypes {
 			for _, op := range opsOf {
 				for _, n := range nodes {
@@ -42,6 +46,7 @@ func (s *Settings) samples() (all []ccl.Shape) {
 						if n > 1 && size <= n {
 							continue
 						}
+
 						for _, b := range bytes {
 							all = append(all, ccl.Shape{Collective: coll, DType: dtype, Op: op, Bytes: int(b), Ranks: size, Nodes: n})
 						}
@@ -56,7 +61,8 @@ func (s *Settings) samples() (all []ccl.Shape) {
 // maxBytes is the longest call that is looked at.
 const maxBytes = ccl.ByteSize(1 << 62)
 
-// thresholds returns the least value, and all at which a range of a rule begins, or others begin after its end.
+// thresholds returns the least value, and all at which a range of a rule begins, or others begin
+// after its end.
 func thresholds[T int | ccl.ByteSize](rules []rule, least, most T, spansOf func(rule) []span[T]) []T {
 	all := []T{least}
 	for _, r := range rules {
@@ -71,7 +77,8 @@ func thresholds[T int | ccl.ByteSize](rules []rule, least, most T, spansOf func(
 	return slices.Compact(all)
 }
 
-// namedAndOneOther returns the values that rules name, and one of the others: the usual one, if no rule names it.
+// namedAndOneOther returns the values that rules name, and one of the others: the usual one, if no
+// rule names it.
 func namedAndOneOther[T comparable](rules []rule, values []T, usual T, named func(rule) []T) (chosen []T) {
 	isNamed := func(v T) bool {
 		return slices.ContainsFunc(rules, func(r rule) bool { return slices.Contains(named(r), v) })
@@ -80,6 +87,7 @@ func namedAndOneOther[T comparable](rules []rule, values []T, usual T, named fun
 	if !isNamed(usual) {
 		other = slices.Index(values, usual)
 	}
+
 	for i, v := range values {
 		if i == other || isNamed(v) {
 			chosen = append(chosen, v)

@@ -31,6 +31,7 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 			"then": object{"properties": object{"params": params}},
 		})
 	}
+
 	entryName := spelt("[a-z0-9_]+", "The name of an entry has only letters a to z, digits and underscores.")
 	bytesRange := spelt(ranges(sizePattern), `Write a size or a range, such as 64KiB, "1MiB-4MiB", "1MiB-" or "-1MiB".`, "integer")
 	numberRange := spelt(ranges("[1-9][0-9]*"), `Write a number or a range, such as 4, "2-8", "3-" or "-8".`, "integer")
@@ -41,6 +42,7 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 			reducing = append(reducing, c)
 		}
 	}
+
 	schema := object{
 		"$schema":     "http://json-schema.org/draft-07/schema#",
 		"title":       "ccl.yaml",
@@ -178,10 +180,12 @@ func paramsSchema(a *ccl.Algorithm) (any, error) {
 	if err != nil || len(params) == 0 && a.Params == nil {
 		return false, err
 	}
+
 	properties := object{}
 	for _, p := range params {
 		var schema object
 		byDefault := any(p.String())
+
 		switch field := p.Field.(type) {
 		case *bool:
 			schema, byDefault = object{"type": "boolean"}, *field
@@ -189,6 +193,7 @@ func paramsSchema(a *ccl.Algorithm) (any, error) {
 			schema, byDefault = object{"type": "integer"}, *field
 		case *string:
 			schema, byDefault = object{"type": "string"}, *field
+
 		case *time.Duration:
 			schema = spelt("[-]?"+durationPattern, "Write a duration with its unit, such as 60s.")
 		case *ccl.ByteSize:

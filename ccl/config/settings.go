@@ -102,6 +102,7 @@ func (s *Settings) findAlgorithms(r Request) error {
 		if !e.module.isSet() {
 			continue
 		}
+
 		algorithm, ok := registry.Lookup(e.module.value)
 		if !ok {
 			names := registry.Names()
@@ -114,6 +115,7 @@ func (s *Settings) findAlgorithms(r Request) error {
 		errs = append(errs, k.makeParams(s.config))
 		s.candidates = append(s.candidates, k)
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -128,6 +130,7 @@ func (s *Settings) resolveWorldSize(r Request) error {
 	if size == 0 {
 		return nil
 	}
+
 	s.ranksFrom = origin
 	if size == r.Ranks {
 		return nil
@@ -164,6 +167,7 @@ func (s *Settings) checkUse(Request) error {
 		}
 		return nil
 	}
+
 	if len(s.config.rules) == 0 {
 		return s.config.errorAt(s.algorithm.origin, "rules",
 			"defaults.algorithm is auto, but the file is without rules; add a rule such as {algorithm: direct}, or name an algorithm")

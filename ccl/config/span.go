@@ -64,8 +64,8 @@ func (s span[T]) String() string {
 	return fmt.Sprintf("%v-%v", s.min, s.max)
 }
 
-// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks or nodes. parse
-// parses a single value, of which least is the smallest.
+// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks or nodes.
+// parse parses a single value, of which least is the smallest.
 func parseSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T, error)) (span[T], error) {
 	first, last, isRange := strings.Cut(s, "-")
 	if !isRange {
@@ -75,12 +75,14 @@ func parseSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T, e
 	if first == "" && last == "" {
 		return r, fmt.Errorf("%s is an empty range; write a value, first-last, first- or -last", text.Quote(s))
 	}
+
 	var err error
 	if first != "" {
 		if r.min, err = parse(first); err != nil {
 			return r, cmp.Or(misspeltSpan(s, least, parse), err)
 		}
 	}
+
 	if last != "" {
 		if r.max, err = parse(last); err != nil {
 			return r, cmp.Or(misspeltSpan(s, least, parse), err)
@@ -104,6 +106,7 @@ func misspeltSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T
 		if !found {
 			continue
 		}
+
 		v, err := parse(limit)
 		switch {
 		case err != nil:
@@ -114,11 +117,13 @@ func misspeltSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T
 			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less, "-%v" for less than %[1]v`, v, v-1))
 		case strings.Contains(operator, ">"):
 			return rangeError(s, fmt.Sprintf(`"%v-" for %[1]v and more`, v))
+
 		case strings.Contains(operator, "<"):
 			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less`, v))
 		}
 		return rangeError(s, fmt.Sprint(v))
 	}
+
 	if least, open := strings.CutSuffix(compact, "+"); open {
 		compact = least + "-"
 	}

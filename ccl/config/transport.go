@@ -11,8 +11,9 @@ import (
 
 // CheckTransport returns an error if option, or if that is empty the environment variable
 // GOCCL_TRANSPORT, names a transport that does not exist: an *Error around an
-// *ccl.InvalidBackendError. It does not check whether the program links the transport: the caller, which
-// connects the ranks, does. CheckTransport needs no file, so that this mistake can be reported first.
+// *ccl.InvalidBackendError. It does not check whether the program links the transport: the caller,
+// which connects the ranks, does. CheckTransport needs no file, so that this mistake can be
+// reported first.
 func CheckTransport(option string, getenv func(string) string) error {
 	if option != "" {
 		return unknownTransport(option, &Error{File: "option", Key: "defaults.transport"})
@@ -20,8 +21,8 @@ func CheckTransport(option string, getenv func(string) string) error {
 	return unknownTransport(getenv("GOCCL_TRANSPORT"), &Error{File: "environment", Key: "GOCCL_TRANSPORT"})
 }
 
-// unknownTransport returns nil if name is "", "auto" or a transport's; otherwise mistake, which says
-// where the name is, with what is wrong.
+// unknownTransport returns nil if name is "", "auto" or a transport's; otherwise mistake, which
+// says where the name is, with what is wrong.
 func unknownTransport(name string, mistake *Error) error {
 	if name == "" || name == auto || slices.Contains(transport.Names(), name) {
 		return nil

@@ -20,6 +20,7 @@ func (s *Settings) collectValues() {
 	add := func(key string, value any, origin string) {
 		s.values = append(s.values, Setting{key, fmt.Sprint(value), origin})
 	}
+
 	add("world_size", s.ranks, s.ranksFrom)
 	add("defaults.algorithm", s.algorithm.value, c.place(s.algorithm.origin))
 	add("defaults.transport", s.transport.value, c.place(s.transport.origin))
@@ -39,6 +40,7 @@ func (s *Settings) collectValues() {
 			add(key, value, c.place(o))
 		}
 	}
+
 	for _, k := range s.candidates {
 		e, key := k.entry, "algorithms."+k.entry.name
 		addGiven(key+".module", e.module.value, e.module.origin)
@@ -48,6 +50,7 @@ func (s *Settings) collectValues() {
 			add(key+".params."+p.Key, p, c.place(origin{line: k.lines[p.Key]}))
 		}
 	}
+
 	for i, r := range c.rules {
 		addGiven(ruleKey(i, "collective"), written(r.collective.value), r.collective.origin)
 		addGiven(ruleKey(i, "bytes"), written(r.bytes.value), r.bytes.origin)

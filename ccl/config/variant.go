@@ -15,6 +15,7 @@ func (c *Config) WithVariant(name, entry, params string) (*Config, error) {
 	if from == nil {
 		return nil, c.errorAt(origin{}, "algorithms", "%s", c.unknownEntry(entry))
 	}
+
 	node, err := strictyaml.Parse([]byte(params), func(_, _ int, key, message string) error {
 		return c.errorAt(from.origin, "algorithms."+name+".params", "%s: %s", key, message)
 	})

@@ -16,13 +16,14 @@
 //	goccl completion bash            a script that completes command lines
 //	goccl man                        the manual page
 //
-// docs/guides/command.md has how to install it, and its exit statuses; docs/guides/configuration.md shows
-// `goccl explain` and `goccl config` at work, docs/guides/benchmarking.md `goccl
-// bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run`.
-// docs/reference/processes.md and docs/reference/doctor.md have the details.
+// docs/guides/command.md has how to install it, and its exit statuses; docs/guides/configuration.md
+// shows `goccl explain` and `goccl config` at work, docs/guides/benchmarking.md `goccl bench`, with
+// the fields of their JSON, and docs/guides/processes.md `goccl run`. docs/reference/processes.md
+// and docs/reference/doctor.md have the details.
 //
 // # Model
 //
-// The command is package tool with the built-in algorithms and transport mpi, for which it needs glibc on
-// Linux; see there for a tool with your own algorithms, or without MPI, and for the exit status.
+// The command is package tool with the built-in algorithms and transport mpi, for which it needs
+// glibc on Linux; see there for a tool with your own algorithms, or without MPI, and for the exit
+// status.
 package main

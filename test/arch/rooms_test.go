@@ -80,8 +80,8 @@ var rules = []rule{
 		"a launcher starts any program and reads why its ranks failed, whatever memory they share"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi"}, nil, "the tool with the built-in algorithms and MPI is nothing more than that"},
-	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launcher", "internal/workload", "cmd/goccl/internal/..."},
-		[]string{"github.com/alecthomas/kong", "github.com/schollz", "golang.org/x/term"}, "a tool shows what the public rooms know"},
+	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launchenv", "internal/launcher", "internal/workload", "cmd/goccl/internal/..."},
+		[]string{"github.com/alecthomas/kong", "golang.org/x/term"}, "a tool shows what the public rooms know"},
 	{"cmd/goccl/internal/inspect", []string{"transport/shm", "internal/flight", "internal/text"}, nil, "it reads what ranks have recorded"},
 	{"cmd/goccl/internal/timeline", []string{"cmd/goccl/internal/inspect", "internal/flight", "internal/text"}, nil, "it draws what inspect has read"},
 	{"cmd/goccl/internal/doctor", []string{"ccl", "ccl/config", "transport/shm", "internal/launchenv", "internal/reduce", "internal/cgroup", "internal/cores", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
@@ -108,7 +108,7 @@ const testify = "github.com/stretchr/testify"
 const jsonschema = "github.com/santhosh-tekuri/jsonschema/v6" // judges files in tests as editors do
 
 // heavy lists dependencies of examples and tools that users of the library must not get.
-var heavy = []string{"gonum.org", "github.com/schollz", "github.com/guptarohit", "github.com/alecthomas", "golang.org/x/term", testify, jsonschema}
+var heavy = []string{"gonum.org", "github.com/guptarohit", "github.com/alecthomas", "golang.org/x/term", testify, jsonschema}
 
 type pkg struct {
 	ImportPath                         string

@@ -102,10 +102,7 @@ func (c *call[T]) ending(o *operands[T], text string) *ending {
 // drawOp draws an operation, and the width of inputs with which nothing is rounded and
 // nothing overflows.
 func (c *call[T]) drawOp(d *drawing) {
-	scans := c.coll == ccl.CollScan || c.coll == ccl.CollExScan
-	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool {
-		return !op.Defined(ccl.DTypeOf[T]()) || op == ccl.Avg && scans
-	})
+	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool { return op.Check(c.coll, ccl.DTypeOf[T]()) != nil })
 	c.op = ops[d.IntN(len(ops))]
 	switch c.op {
 	case ccl.Sum, ccl.Avg:

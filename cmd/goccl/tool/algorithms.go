@@ -100,6 +100,7 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 	for _, p := range params {
 		d.Parameters = append(d.Parameters, parameter{p.Key, p.Type(), p.String(), p.Doc})
 	}
+
 	for _, coll := range ccl.Collectives() {
 		if a.Kernels[coll] != nil {
 			k, err := describeKernel(a, coll)
@@ -121,6 +122,7 @@ func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 			if err != nil {
 				return d, err
 			}
+
 			for _, bytes := range costBytes {
 				d.Costs = append(d.Costs, p.cost(p.shape(ccl.Float32, ccl.Sum, bytes, t)))
 			}
@@ -131,22 +133,25 @@ func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 			}
 		}
 	}
+
 	if p.Supports == nil {
 		return d, nil
 	}
+
 	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
 		for _, n := range supportRanks {
 			t, err := arrange(kind, n)
 			if err != nil {
 				return d, err
 			}
+
 			for _, s := range p.shapes(t) {
 				if p.tooFewRanks(s) {
 					continue
 				}
 				d.Sampled++
 				if err := p.Supports(s); err != nil {
-					d.refuses(s, err)
+					d.refuse(s, err.Error())
 				}
 			}
 		}
@@ -182,9 +187,10 @@ func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 	if p.coll.Reduces() {
 		ops = ccl.Ops()
 	}
+
 	for _, dtype := range ccl.DTypes() {
 		for _, op := range ops {
-			if measure.Undefined(p.coll, op, dtype) != nil {
+			if p.coll.Reduces() && op.Check(p.coll, dtype) != nil {
 				continue
 			}
 			for _, bytes := range costBytes {
@@ -222,10 +228,10 @@ func arrange(kind topology.Kind, n int) (*topology.Topology, error) {
 	return topology.New(kind, n, n/h, h)
 }
 
-// refuses records why a shape is not supported.
-func (k *kernel) refuses(s ccl.Shape, why error) {
+// refuse records why a shape is not supported.
+func (k *kernel) refuse(s ccl.Shape, reason string) {
 	for i := range k.Refuses {
-		if k.Refuses[i].Reason == why.Error() {
+		if k.Refuses[i].Reason == reason {
 			k.Refuses[i].Shapes++
 			return
 		}
@@ -234,5 +240,5 @@ func (k *kernel) refuses(s ccl.Shape, why error) {
 	if s.Collective.Reduces() {
 		kind += " by " + s.Op.String()
 	}
-	k.Refuses = append(k.Refuses, refusal{why.Error(), 1, fmt.Sprintf("%v of %s on %v", ccl.ByteSize(s.Bytes), kind, s.Topology)})
+	k.Refuses = append(k.Refuses, refusal{reason, 1, fmt.Sprintf("%v of %s on %v", ccl.ByteSize(s.Bytes), kind, s.Topology)})
 }

@@ -27,6 +27,7 @@ func compareFiles(stdout io.Writer, before, after string) error {
 	if err != nil {
 		return err
 	}
+
 	var out bytes.Buffer
 	for _, d := range []struct {
 		name, path string
@@ -78,14 +79,17 @@ func pairs(a, b *measure.Document) (all []pair) {
 		}
 		return func(measure.Result) string { return "" }
 	}
+
 	transport := swept(func(r measure.Result) string { return r.Transport })
 	topology := swept(func(r measure.Result) string { return r.Topology })
 	file := swept(func(r measure.Result) string { return r.Config })
+
 	type key struct {
 		measure.Case
 		name, of string
 	}
 	index := map[key]int{}
+
 	find := func(r measure.Result, row measure.Row) (p *pair, isNew bool) {
 		k := key{r.Case, row.Name(), transport(r) + topology(r) + file(r)}
 		i, found := index[k]
@@ -96,6 +100,7 @@ func pairs(a, b *measure.Document) (all []pair) {
 		}
 		return &all[i], !found
 	}
+
 	for _, r := range a.Results {
 		for _, row := range r.Algorithms() {
 			if p, isNew := find(r, row); isNew {
@@ -103,6 +108,7 @@ func pairs(a, b *measure.Document) (all []pair) {
 			}
 		}
 	}
+
 	for _, r := range b.Results {
 		for _, row := range r.Algorithms() {
 			p, _ := find(r, row)
@@ -115,8 +121,8 @@ func pairs(a, b *measure.Document) (all []pair) {
 // synchronisationBytes bounds the lengths at which a call costs about one synchronisation.
 const synchronisationBytes = 1 << 10
 
-// yardstickOf returns the yardstick that is most like the call: a barrier for short
-// vectors, a copy of another rank's data for long ones, core to core for barriers, the floor for workloads.
+// yardstickOf returns the yardstick that is most like the call: a barrier for short vectors, a copy
+// of another rank's data for long ones, core to core for barriers, the floor for workloads.
 func yardstickOf(r measure.Result) measure.Row {
 	switch {
 	case r.Bytes == 0:
@@ -130,7 +136,7 @@ func yardstickOf(r measure.Result) measure.Row {
 }
 
 func (p pair) cells() []string {
-	time, machine := over(p.b, p.a), over(p.yb, p.ya)
+	time, machine := ratioOf(p.b, p.a), ratioOf(p.yb, p.ya)
 	return append(caseCells(p.Case), orDash(strings.TrimSpace(cmp.Or(p.a.Name(), p.b.Name())+p.of)), measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4),
 		measure.Multiple(time), orDash(cmp.Or(p.ya.Entry, p.yb.Entry)), measure.Multiple(machine), p.verdict(time, machine))
 }
@@ -152,8 +158,8 @@ func caseCells(c measure.Case) []string {
 	return []string{c.Collective, orDash(c.DType), orDash(c.Op), strconv.Itoa(c.Ranks), buffers, size}
 }
 
-// over returns the ratio of two medians, 0 if one is missing.
-func over(b, a measure.Row) float64 {
+// ratioOf returns the ratio of two medians, 0 if one is missing.
+func ratioOf(b, a measure.Row) float64 {
 	if a.P50 == 0 {
 		return 0
 	}

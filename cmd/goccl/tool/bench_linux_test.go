@@ -185,7 +185,7 @@ func TestBenchUnderALauncher(t *testing.T) {
 	require.Contains(t, stderr, "start it without the launcher")
 }
 
-// What is wrong with a question is an answer, and the ranks go on; a rank that dies is named.
+// A case that cannot be measured is a row, and a rank that dies is named.
 func TestBenchProcessesFail(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {deadly: {module: deadly}, direct: {module: direct}, grid: {module: grid}}\ndefaults: {algorithm: direct, transport: shm}\n")
@@ -208,7 +208,7 @@ func TestBenchProcessesFail(t *testing.T) {
 	require.Error(t, c.Run())
 	require.Contains(t, stderr.String(), "goccl: error: rank 1 (pid ")
 
-	require.Contains(t, failed(t, 1, "bench", "--serve"), "--serve is for ranks that goccl bench has started")
+	require.Contains(t, failed(t, 1, "bench", "--serve={}"), "--serve is for ranks that goccl bench has started")
 }
 
 // An interrupt ends the processes as well, those of a launcher between two calls.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
@@ -18,21 +16,22 @@ import (
 type benchTable struct {
 	out      io.Writer
 	markdown bool
-	bars     bars
-	bar      *progressbar.ProgressBar
+	stderr   stderr
+	progress *progress
 	document *measure.Document
 	section  []measure.Result
 	columns  []benchColumn // of the section
 }
 
 // newBenchTable prints the head: machine, configuration and clock.
-func newBenchTable(out io.Writer, bars bars, d *measure.Document, markdown bool) *benchTable {
+func newBenchTable(out io.Writer, stderr stderr, d *measure.Document, markdown bool) *benchTable {
 	head := [][2]string{{"machine", d.Machine.String()}}
 	if d.Machine.Load != "" {
 		head = append(head, [2]string{"load", d.Machine.Load + " in the minute before; other load affects all times"})
 	}
 	head = append(head, [2]string{"configuration", fmt.Sprintf("%s (%s)", d.Config.File, d.Config.FoundBy)},
 		[2]string{"clock", fmt.Sprintf("%d ns per reading, included once in every time", d.Machine.ClockNS)})
+
 	for _, line := range head {
 		if markdown {
 			fmt.Fprintf(out, "- %s: %s\n", line[0], line[1])
@@ -40,28 +39,29 @@ func newBenchTable(out io.Writer, bars bars, d *measure.Document, markdown bool)
 			fmt.Fprintf(out, "%-14s %s\n", line[0], line[1])
 		}
 	}
-	return &benchTable{out: out, markdown: markdown, bars: bars, document: d}
+	return &benchTable{out: out, markdown: markdown, stderr: stderr, document: d}
 }
 
 // measureAll measures the cases one after the other, and adds each result to the document and
 // prints it, never while a call is timed.
-func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (measure.Result, error)) error {
-	t.bar = t.bars.start(len(cases))
+func (t *benchTable) measureAll(cases []measure.Case, measureCase func(measure.Case) (measure.Result, error)) error {
+	t.progress = t.stderr.start(len(cases))
 	defer t.end()
 	for _, c := range cases {
-		t.bar.Describe(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
-		r, err := one(c)
+		t.progress.show(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
+		r, err := measureCase(c)
 		if err == nil {
 			t.document.Results = append(t.document.Results, r)
 			err = t.add(r)
 		}
+
 		if errors.Is(err, context.Canceled) {
 			return errors.New("interrupted")
 		}
 		if err != nil {
 			return err
 		}
-		_ = t.bar.Add(1) // errors of the progress bar do not matter
+		t.progress.done++
 	}
 	return nil
 }
@@ -77,7 +77,8 @@ type benchColumn struct {
 // entryColumn is the index of the column whose width depends on its entries.
 const entryColumn = 1
 
-// benchColumns fit into 120 characters. What is alike in all rows of a section is in its heading instead.
+// benchColumns fit into 120 characters. What is alike in all rows of a section is in its heading
+// instead.
 var benchColumns = []benchColumn{
 	{"size", "", 6, hasSizes, func(r measure.Result, _ measure.Row) string { return ccl.ByteSize(r.Bytes).String() }},
 	{"entry", "", -5, nil, func(_ measure.Result, row measure.Row) string { return entryText(row) }},
@@ -140,11 +141,12 @@ func (t *benchTable) add(r measure.Result) error {
 		t.section, t.columns = nil, columnsOf(r)
 		t.heading(&b, t.document.Heading(r))
 	}
+
 	t.section = append(t.section, r)
 	for _, row := range r.Algorithms() {
 		t.row(&b, r, row)
 	}
-	_ = t.bar.Clear()
+	t.progress.clear()
 	_, err := io.WriteString(t.out, b.String())
 	return err
 }
@@ -157,6 +159,7 @@ func (t *benchTable) heading(b *strings.Builder, title string) {
 		t.line(b, func(c benchColumn) string { return c.unit }, "")
 		return
 	}
+
 	fmt.Fprintf(b, "\n### %s\n\n", title)
 	t.line(b, func(c benchColumn) string {
 		if c.unit == "" {
@@ -164,6 +167,7 @@ func (t *benchTable) heading(b *strings.Builder, title string) {
 		}
 		return fmt.Sprintf("%s (%s)", c.name, c.unit)
 	}, "")
+
 	for _, c := range t.columns {
 		if c.width < 0 {
 			b.WriteString("|---")
@@ -174,7 +178,8 @@ func (t *benchTable) heading(b *strings.Builder, title string) {
 	b.WriteString("|\n")
 }
 
-// row writes the row of an algorithm, with the reason instead of the numbers if it was not measured.
+// row writes the row of an algorithm, with the reason instead of the numbers if it was not
+// measured.
 func (t *benchTable) row(b *strings.Builder, r measure.Result, row measure.Row) {
 	note := ""
 	switch {
@@ -185,6 +190,7 @@ func (t *benchTable) row(b *strings.Builder, r measure.Result, row measure.Row) 
 	case row.Errors > 0:
 		note = fmt.Sprintf("%d wrong elements", row.Errors)
 	}
+
 	unmeasured := row.Refused != "" || row.Failed != ""
 	t.line(b, func(c benchColumn) string {
 		if unmeasured && c.name != "size" && c.name != "entry" {
@@ -194,8 +200,8 @@ func (t *benchTable) row(b *strings.Builder, r measure.Result, row measure.Row) 
 	}, note)
 }
 
-// line writes a line of cells and a note behind them; in Markdown, where all lines have the same cells, behind the
-// entry.
+// line writes a line of cells and a note behind them; in Markdown, where all lines have the same
+// cells, behind the entry.
 func (t *benchTable) line(b *strings.Builder, cell func(benchColumn) string, note string) {
 	var cells []string
 	if t.markdown {
@@ -209,6 +215,7 @@ func (t *benchTable) line(b *strings.Builder, cell func(benchColumn) string, not
 		b.WriteString(markdownRow(cells))
 		return
 	}
+
 	for _, c := range t.columns {
 		if text := cell(c); text != "" || note == "" {
 			cells = append(cells, fmt.Sprintf("%*s", c.width, text))
@@ -222,7 +229,7 @@ func (t *benchTable) line(b *strings.Builder, cell func(benchColumn) string, not
 
 // end prints the line below the last section.
 func (t *benchTable) end() {
-	_ = t.bar.Clear()
+	t.progress.clear()
 	fmt.Fprint(t.out, t.closing())
 	t.section = nil
 }
@@ -235,25 +242,28 @@ func entryText(row measure.Row) string {
 	return orDash(row.Name())
 }
 
-// closing returns the line below a section: whether its results are right, what the bandwidths are to each other, and the
-// yardsticks that do not depend on the length. If these vary, the machine does.
+// closing returns the line below a section: whether its results are right, what the bandwidths are
+// to each other, and the yardsticks that do not depend on the length. If these vary, the machine
+// does.
 func (t *benchTable) closing() string {
-	about, verified, wrong := "", false, 0
+	about, verified, wrongElements := "", false, 0
 	for _, r := range t.section {
 		for _, row := range r.Algorithms() {
 			verified = verified || r.Bytes > 0 && row.Calls > 0
-			wrong += row.Errors
+			wrongElements += row.Errors
 		}
 	}
+
 	switch {
-	case wrong > 0:
-		about = fmt.Sprintf("%d elements are wrong; ", wrong)
+	case wrongElements > 0:
+		about = fmt.Sprintf("%d elements are wrong; ", wrongElements)
 	case verified:
 		about = "all elements are right; "
 	}
 	if verified && t.section[0].BusFactor() != 1 {
 		about += fmt.Sprintf("busbw is %.3g algbw; ", t.section[0].BusFactor())
 	}
+
 	var parts []string
 	for _, y := range []struct{ name, words string }{
 		{measure.Barrier, "barrier"}, {measure.CoreToCore, "core to core, one way"},
@@ -264,6 +274,7 @@ func (t *benchTable) closing() string {
 				all = append(all, row.P50)
 			}
 		}
+
 		if n := len(all); n > 0 {
 			slices.Sort(all)
 			parts = append(parts, fmt.Sprintf("%s %s us (%s to %s)", y.words, measure.Digits(all[n/2], 3), measure.Digits(all[0], 3), measure.Digits(all[n-1], 3)))

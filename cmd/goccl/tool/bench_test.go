@@ -210,14 +210,14 @@ func TestBenchDefaults(t *testing.T) {
 func TestBenchBudget(t *testing.T) {
 	zero := 0
 	for _, m := range []struct {
-		flags benchCommand
+		flags budgetFlags
 		want  measure.Budget
 	}{
-		{benchCommand{}, measure.DefaultBudget},
-		{benchCommand{Time: time.Second, Warmup: &zero}, measure.Budget{Time: time.Second, MinCalls: 10, MaxCalls: 20000}},
-		{benchCommand{MinCalls: 30000}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 30000, MaxCalls: 30000}},
-		{benchCommand{MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 3, MaxCalls: 3}},
-		{benchCommand{MinCalls: 2, MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 2, MaxCalls: 3}},
+		{budgetFlags{}, measure.DefaultBudget},
+		{budgetFlags{Time: time.Second, Warmup: &zero}, measure.Budget{Time: time.Second, MinCalls: 10, MaxCalls: 20000}},
+		{budgetFlags{MinCalls: 30000}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 30000, MaxCalls: 30000}},
+		{budgetFlags{MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 3, MaxCalls: 3}},
+		{budgetFlags{MinCalls: 2, MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 2, MaxCalls: 3}},
 	} {
 		require.Equal(t, m.want, m.flags.budget())
 	}
@@ -567,7 +567,7 @@ func TestBenchGolden(t *testing.T) {
 	}
 	for file, markdown := range map[string]bool{"bench.txt": false, "bench_markdown.txt": true} {
 		var out strings.Builder
-		table := newBenchTable(&out, bars{io.Discard}, d, markdown)
+		table := newBenchTable(&out, stderr{io.Discard}, d, markdown)
 		next := 0
 		require.NoError(t, table.measureAll(cases, func(measure.Case) (measure.Result, error) {
 			next++

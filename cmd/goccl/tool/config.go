@@ -28,31 +28,33 @@ func (c *checkCommand) Run(stdout io.Writer) error { return c.check(os.Stdin, st
 
 // check checks the files.
 func (c *checkCommand) check(stdin io.Reader, stdout io.Writer) error {
-	wrong := 0
+	faulty := 0
 	files := orElse(slices.Concat(c.Config, c.Files), "")
 	for _, path := range files {
 		checked := checkFile(path, stdin)
 		result := checked.File + ": ok"
 		if checked.Err != nil {
-			wrong++
+			faulty++
 			result = checked.Err.Error()
 		}
 		if _, err := fmt.Fprintln(stdout, result); err != nil {
 			return err
 		}
+
 		for _, w := range checked.Warnings {
 			if _, err := fmt.Fprintf(stdout, "%s: warning: %s\n", w.Origin, w.Message); err != nil {
 				return err
 			}
 		}
 	}
+
 	switch {
-	case wrong == 0:
+	case faulty == 0:
 		return nil
 	case len(files) == 1:
 		return errors.New("the file cannot be used")
 	}
-	return fmt.Errorf("%d of %d files cannot be used", wrong, len(files))
+	return fmt.Errorf("%d of %d files cannot be used", faulty, len(files))
 }
 
 // checkFile checks the file at path; -: what stdin has.
@@ -88,6 +90,7 @@ func loadConfig(path string) (cfg *config.Config, found measure.Config, err erro
 		switch {
 		case os.Getenv("GOCCL_CONFIG") != "":
 			found.FoundBy = "GOCCL_CONFIG"
+
 		case cfg.File() == config.Default().File():
 			found.FoundBy = "built in"
 		default:

@@ -1,5 +1,5 @@
-// Package tool is the program goccl without built-in algorithms and transport mpi, for programs that add
-// their own, or that must be static. Such a program is:
+// Package tool is the program goccl without built-in algorithms and transport mpi, for programs
+// that add their own, or that must be static. Such a program is:
 //
 //	package main
 //
@@ -34,15 +34,16 @@
 // behind. With --clean it only removes the segments of dead jobs of this user, by
 // shm.Leftover.Remove.
 //
-// `goccl inspect` (see docs/guides/inspecting.md) reads flight recorders: the files in a directory, or the
-// memory of a running job, which it maps for reading only.
+// `goccl inspect` (see docs/guides/inspecting.md) reads flight recorders: the files in a directory,
+// or the memory of a running job, which it maps for reading only.
 //
 // The tool knows the algorithms of ccl.DefaultRegistry: those that the program imports.
 //
 // # Concurrency
 //
-// `goccl bench` and `goccl doctor` host the ranks that they measure with dist.Spawn, one
-// group at a time. `goccl run`, and `goccl bench` with the transport shm, wait for the processes that they start.
+// `goccl bench` and `goccl doctor` host the ranks that they measure with dist.Spawn, one group at a
+// time. `goccl run`, and `goccl bench` with the transport shm, wait for the processes that they
+// start.
 //
 // # Failure
 //

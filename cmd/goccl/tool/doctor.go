@@ -37,6 +37,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 		}
 		return c.clean(stdout, found)
 	}
+
 	p := findingsText{out: stdout}
 	e := examine(ctx, func(f doctor.Finding) {
 		if !c.JSON && ctx.Err() == nil {
@@ -75,9 +76,9 @@ func examine(ctx context.Context, report func(doctor.Finding)) *examination {
 
 	launcher, ranks := doctor.Launcher(os.Getenv)
 	doctor.Processes(ctx, "", e.add, max(2, e.Machine.Cores, ranks), 2, 8)
-	left, err := shm.Leftovers()
-	e.add(doctor.Leftovers(left, err))
-	e.Leftovers = append(e.Leftovers, left...)
+	leftovers, err := shm.Leftovers()
+	e.add(doctor.Leftovers(leftovers, err))
+	e.Leftovers = append(e.Leftovers, leftovers...)
 	if ranks == 0 { // under a launcher the job itself holds its cores
 		e.add(doctor.Pinning(cores.Survey()))
 	}
@@ -117,6 +118,7 @@ func (e *examination) explain(ranks int) {
 	if err == nil {
 		settings, err = cfg.Resolve(config.Request{Ranks: ranks, RanksFrom: from})
 	}
+
 	var r *report
 	if err == nil {
 		asked := explainCommand{Collective: []ccl.Collective{ccl.CollAllReduce}, Bytes: []measure.Size{4, 25 << 20}, Ranks: []int{ranks}}
@@ -126,6 +128,7 @@ func (e *examination) explain(ranks int) {
 		e.found("ccl.yaml", doctor.Problem, err.Error(), "correct it, or see `goccl explain`: dist fails to initialize with it")
 		return
 	}
+
 	e.Config = &found
 	e.found("ccl.yaml", doctor.OK, fmt.Sprintf("%s (%s)", found.File, found.FoundBy), "")
 	switch configured := settings.Transport(); {
@@ -134,6 +137,7 @@ func (e *examination) explain(ranks int) {
 	case !underLauncher && configured == shm.Name:
 		e.found("transport", doctor.Note, "the configuration has shm, which connects processes, but no launcher has started this one", "start ranks with goccl run, or configure auto")
 	}
+
 	for _, f := range r.Findings {
 		e.found("rules", doctor.Note, f.Origin+": "+f.Message, "see `goccl explain --why`")
 	}
@@ -144,6 +148,7 @@ func (e *examination) explain(ranks int) {
 		e.Calls = append(e.Calls, c)
 		name := fmt.Sprintf("%v %v", c.Collective, ccl.ByteSize(c.Bytes))
 		on := fmt.Sprintf("%s, %v, %s: ", counted(c.Ranks, "rank"), c.DType, c.Op)
+
 		switch {
 		case c.Refused != "":
 			e.found(name, doctor.Note, on+withoutShape(c.Collective.String(), c.Refused), "see `goccl explain --why`")
@@ -188,6 +193,7 @@ func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
 		}
 		r.Removed = append(r.Removed, l)
 	}
+
 	err := show(stdout, c.JSON, r, r.write)
 	if n := len(r.Kept); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d could not be removed", n, len(found)))

@@ -10,7 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// durations is the option by which all flags of the type time.Duration refuse what is none in the same words.
+// durations is the option by which all flags of the type time.Duration refuse what is none in the
+// same words.
 var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {

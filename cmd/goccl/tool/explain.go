@@ -2,7 +2,6 @@ package tool
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +41,7 @@ type explainCommand struct {
 func (c *explainCommand) Validate() error {
 	aboutCalls := c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
 		len(c.Config)+len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.Nodes)+len(c.DType)+len(c.Op) > 0
+
 	switch files := c.files(); {
 	case len(files) > 1:
 		return fmt.Errorf("--config names %d files, and this command shows one: goccl explain --config %s; goccl config check %s checks them, and goccl bench --config %s compares them",
@@ -52,9 +52,11 @@ func (c *explainCommand) Validate() error {
 		return errors.New("--types does not depend on the call: combine it with --markdown only")
 	case c.Markdown && !c.Algorithms && !c.Types:
 		return errors.New("--markdown needs --algorithms or --types")
+
 	case c.Markdown && c.JSON:
 		return errors.New("--markdown and --json exclude each other")
 	}
+
 	for _, n := range c.Ranks {
 		if n < 1 || n > config.MaxRanks {
 			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, config.MaxRanks)
@@ -68,8 +70,8 @@ func (c *explainCommand) Validate() error {
 	return nil
 }
 
-// files returns the files that --config names, more than one by mistake: by several flags or, as in other commands,
-// by a list.
+// files returns the files that --config names, more than one by mistake: by several flags or, as in
+// other commands, by a list.
 func (c *explainCommand) files() []string {
 	if len(c.Config) == 1 {
 		if _, err := os.Stat(c.Config[0]); err != nil {
@@ -87,6 +89,7 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 	if c.Types {
 		return describeTypes(stdout, c)
 	}
+
 	r, err := c.explain()
 	if err != nil {
 		return err
@@ -105,6 +108,7 @@ func (r *report) refusals() error {
 			rows++
 			refused++
 		}
+
 		for _, c := range w.Calls {
 			rows++
 			if c.Refused != "" {
@@ -118,17 +122,6 @@ func (r *report) refusals() error {
 	return fmt.Errorf("%d of %d rows are refused", refused, rows)
 }
 
-// show prints a result as JSON, or as text.
-func show(w io.Writer, asJSON bool, result any, text func(io.Writer) error) error {
-	if !asJSON {
-		return text(w)
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(result)
-}
-
 // timeout is a timeout in ccl.yaml's syntax; none is negative, as in dist.WithTimeout.
 type timeout time.Duration
 
@@ -138,6 +131,7 @@ func (t *timeout) UnmarshalText(text []byte) error {
 		*t = -1
 		return nil
 	}
+
 	d, err := parseDuration(string(text))
 	switch {
 	case err != nil:
@@ -207,9 +201,11 @@ func (c *explainCommand) explain() (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := &report{Config: found}
 	var refusal error
 	var made *config.Settings
+
 	for _, n := range orElse(c.Ranks, defaultRanks(cfg, c.Algorithm, 1)) {
 		for _, nodes := range orElse(c.Nodes, 1) {
 			w, err := c.world(cfg, n, nodes)
@@ -222,6 +218,7 @@ func (c *explainCommand) explain() (*report, error) {
 			r.Worlds = append(r.Worlds, w)
 		}
 	}
+
 	if made == nil {
 		return nil, refusal
 	}
@@ -238,6 +235,7 @@ func (c *explainCommand) world(cfg *config.Config, n, nodes int) (*world, error)
 	if len(c.Ranks) == 0 {
 		from = fmt.Sprintf("dist.Spawn would host %d ranks: one for each usable core", n)
 	}
+
 	settings, err := cfg.Resolve(config.Request{
 		Algorithm: c.Algorithm,
 		Transport: c.Transport,
@@ -253,12 +251,14 @@ func (c *explainCommand) world(cfg *config.Config, n, nodes int) (*world, error)
 	if err := w.connect(); err != nil {
 		return nil, err
 	}
+
 	for _, coll := range orElse(c.Collective, ccl.Collectives()...) {
 		for _, dtype := range orElse(c.DType, ccl.Float32) {
 			ops := []ccl.Op{ccl.Sum}
 			if coll.Reduces() {
 				ops = orElse(c.Op, ops...)
 			}
+
 			for _, op := range ops {
 				for _, bytes := range orElse(c.Bytes, defaultBytes...) {
 					shape := measure.ShapeOf(coll, dtype, op, int(bytes), settings.Topology())
@@ -282,7 +282,8 @@ func orElse[T any](given []T, otherwise ...T) []T {
 	return otherwise
 }
 
-// mpi is what auto takes on several nodes. The tool does not link it, so its payload limit is unknown here.
+// mpi is what auto takes on several nodes. The tool does not link it, so its payload limit is
+// unknown here.
 const mpi = "mpi"
 
 // connect sets the fields that depend on the transport. It connects goroutine ranks and
@@ -295,6 +296,7 @@ func (w *world) connect() error {
 	if w.Nodes > 1 && name == "auto" {
 		name = mpi
 	}
+
 	switch name {
 	case mpi:
 		w.Transport = mpi
@@ -302,6 +304,7 @@ func (w *world) connect() error {
 	case shm.Name:
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
 		return nil
+
 	case local.Name, "auto":
 	default:
 		if _, err := transport.Lookup(name); err != nil {
@@ -309,6 +312,7 @@ func (w *world) connect() error {
 		}
 		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local, shm or mpi", name)
 	}
+
 	for _, ep := range local.New(w.Ranks) {
 		w.Transport, w.PayloadLimit = ep.Name(), ep.PayloadLimit()
 		if err := ep.Close(); err != nil {
@@ -325,10 +329,12 @@ func (w *world) explain(s ccl.Shape) *call {
 		Collective: s.Collective, DType: s.DType, Bytes: s.Bytes, Total: s.Total,
 		Rules: []config.Verdict{},
 	}
+	var undefined error
 	if s.Collective.Reduces() {
 		c.Op = s.Op.String()
+		undefined = s.Op.Check(s.Collective, s.DType)
 	}
-	undefined := measure.Undefined(s.Collective, s.Op, s.DType)
+
 	switch {
 	case s.Bytes%s.DType.Size() != 0:
 		c.Refused = fmt.Sprintf("%v bytes are not a whole number of %v", s.Bytes, s.DType)
@@ -339,10 +345,12 @@ func (w *world) explain(s ccl.Shape) *call {
 	case undefined != nil:
 		c.Refused = undefined.Error()
 		return c
+
 	case s.Ranks == 1:
 		c.Note = "a group of one rank copies its own input without a kernel"
 		return c
 	}
+
 	e := w.settings.Explain(s, "", w.PayloadLimit)
 	c.Rules = append(c.Rules, e.Rules...)
 	if e.Err != nil {

@@ -92,6 +92,7 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 			row[1], row[2], row[3], row[len(row)-1] = strconv.Itoa(w.Ranks), strconv.Itoa(w.Nodes), "all", "refused: "+w.Refused
 			rows = append(rows, row)
 		}
+
 		for _, c := range w.Calls {
 			calls = append(calls, c)
 			rows = append(rows, c.row())
@@ -99,11 +100,13 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 			costsOfMPI = costsOfMPI || c.Transport == mpi
 		}
 	}
+
 	for _, row := range rows[1:] {
 		if !several {
 			row[2] = "-"
 		}
 	}
+
 	caption, rows := withoutConstants(rows, inCaption)
 	fmt.Fprintf(b, "calls: %s\n\n", caption)
 	writeTable(b, rows)
@@ -118,8 +121,8 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	return calls
 }
 
-// withoutConstants omits empty columns of a table, whose first row are the heads, moves columns of inCaption with a
-// single value to the caption, and returns the caption and the remaining rows.
+// withoutConstants omits empty columns of a table, whose first row are the heads, moves columns of
+// inCaption with a single value to the caption, and returns the caption and the remaining rows.
 func withoutConstants(all [][]string, inCaption []string) (caption string, rows [][]string) {
 	rows = make([][]string, len(all))
 	var same []string
@@ -130,6 +133,7 @@ func withoutConstants(all [][]string, inCaption []string) (caption string, rows 
 				different = appendNew(different, row[i])
 			}
 		}
+
 		switch {
 		case len(different) == 0:
 		case slices.Contains(inCaption, head) && len(different) == 1:
@@ -149,6 +153,7 @@ func (c *call) row() []string {
 		c.Transport, strconv.Itoa(c.Ranks), strconv.Itoa(c.Nodes), c.Collective.String(), c.DType.String(), orDash(c.Op),
 		ccl.ByteSize(c.Bytes).String(), orDash(c.Entry), orDash(c.Module), orDash(c.paramsText()), "-", "-", c.ChosenBy,
 	}
+
 	n := len(row)
 	switch {
 	case c.Refused != "":
@@ -158,6 +163,7 @@ func (c *call) row() []string {
 	default:
 		row[n-3], row[n-2] = strconv.Itoa(c.Cost.Steps), ccl.ByteSize(c.Cost.Bytes).String()
 	}
+
 	if c.Eager {
 		row[n-3] += " (eager)"
 	}
@@ -201,6 +207,7 @@ func (c *call) writeWhy(b *bytes.Buffer) {
 	if c.Op != "" {
 		kind += ", " + c.Op
 	}
+
 	fmt.Fprintf(b, "\n%v of %v (%s) on %d ranks%s over %s: ", c.Collective, ccl.ByteSize(c.Bytes), kind, c.Ranks, c.onNodes(), c.Transport)
 	switch {
 	case c.Refused != "":
@@ -210,6 +217,7 @@ func (c *call) writeWhy(b *bytes.Buffer) {
 	default:
 		fmt.Fprintf(b, "%s\n  %s: %s\n", c.Entry, c.Module, c.Kernel)
 	}
+
 	var rows [][]string
 	for _, v := range c.Rules {
 		rows = append(rows, []string{fmt.Sprintf("  rule %d", v.Rule), v.Origin, v.Entry, v.Why})

@@ -46,10 +46,12 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 	if !ok && c.Step != "" {
 		return fmt.Errorf("--step %s: the name must end in .svg or .json", c.Step)
 	}
+
 	j, err := c.read()
 	if err != nil {
 		return err
 	}
+
 	for _, picture := range []struct {
 		file  string
 		write func(io.Writer, *inspect.Job) error
@@ -57,6 +59,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 		if picture.file == "" {
 			continue
 		}
+
 		var b strings.Builder
 		if err := picture.write(&b, j); err != nil {
 			return err
@@ -102,6 +105,7 @@ func writeJobs(w io.Writer, jobs []inspect.Listed, now time.Time) error {
 		}
 		rows = append(rows, []string{j.Name, strconv.Itoa(j.Ranks), pid, j.Age(now).String(), orDash(j.Program)})
 	}
+
 	var b bytes.Buffer
 	writeTable(&b, rows)
 	_, err := w.Write(b.Bytes())

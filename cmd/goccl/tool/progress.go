@@ -1,25 +1,30 @@
 package tool
 
 import (
+	"fmt"
 	"io"
 	"os"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// bars is the writer of progress bars, standard error.
-type bars struct{ io.Writer }
+// stderr is standard error, which shows progress if it is a terminal.
+type stderr struct{ io.Writer }
 
-// start returns a progress bar, which is shown only on a terminal.
-func (b bars) start(steps int) *progressbar.ProgressBar {
-	out := io.Discard
-	if f, ok := b.Writer.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		out = f
-	}
-	return progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(out),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish())
+// progress is a line on a terminal that says how many steps are done.
+type progress struct {
+	out         io.Writer
+	done, steps int
 }
+
+// start returns the progress of that many steps.
+func (e stderr) start(steps int) *progress {
+	p := &progress{out: io.Discard, steps: steps}
+	if f, ok := e.Writer.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.out = f
+	}
+	return p
+}
+
+func (p *progress) show(what string) { fmt.Fprintf(p.out, "\r\x1b[K%d/%d %s", p.done, p.steps, what) }
+func (p *progress) clear()           { fmt.Fprint(p.out, "\r\x1b[K") }

@@ -39,8 +39,8 @@ type runCommand struct {
 	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 }
 
-// rankCount is the value of -n. Of -np, which is mpirun's spelling, a short flag gets the p as the start of its
-// value.
+// rankCount is the value of -n. Of -np, which is mpirun's spelling, a short flag gets the p as the
+// start of its value.
 type rankCount int
 
 // Decode implements kong.MapperValue.
@@ -56,6 +56,7 @@ func (n *rankCount) Decode(ctx *kong.DecodeContext) error {
 			}
 		}
 	}
+
 	ranks, err := strconv.Atoi(text)
 	if err != nil {
 		return fmt.Errorf("want a number, but got %q", text)
@@ -73,6 +74,7 @@ func (p *pinning) Decode(ctx *kong.DecodeContext) error {
 	if ctx.Scan.Peek().Type != kong.FlagValueToken {
 		return nil
 	}
+
 	switch value := fmt.Sprint(ctx.Scan.Pop().Value); value {
 	case "on", "true", "yes", "1":
 		return nil
@@ -107,12 +109,14 @@ func (c *runCommand) Validate() error {
 		return fmt.Errorf("--timeout %[1]s: a job has no time limit; how long calls wait for other ranks is GOCCL_TIMEOUT, as in goccl run --env GOCCL_TIMEOUT=%[1]s", *c.Timeout)
 	case c.Hosts != nil:
 		return c.checkHosts()
+
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
 		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, config.MaxRanks)
 	case len(program) == 0 || program[0] == "":
 		return fmt.Errorf("the program is missing, as in goccl run -n %d ./train", *c.Ranks)
+
 	case c.Output != "" && (c.Quiet || c.NoPrefix || c.Timestamps):
 		return errors.New("--output shows no lines: it excludes --quiet, --no-prefix and --timestamps")
 	case c.Output != "" && c.Tee != "":
@@ -138,6 +142,7 @@ func (c *runCommand) variables() (variables []string, err error) {
 				return nil, fmt.Errorf("--env %s: the variable is not set; give it a value, as in --env %s=1", name, name)
 			}
 		}
+
 		same := func(v string) bool { return strings.HasPrefix(v, name+"=") }
 		variables = append(slices.DeleteFunc(variables, same), name+"="+value)
 	}
@@ -169,11 +174,12 @@ func (c *runCommand) hinted(err error) error {
 }
 
 // Run starts the ranks, and returns when all have ended.
-func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) error {
+func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) error {
 	args := c.program()
 	if c.Hosts != nil {
 		return c.elsewhere(ctx)
 	}
+
 	variables, err := c.variables()
 	if err != nil {
 		return err
@@ -198,6 +204,7 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) err
 		environment = slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, variable) })
 		environment = append(environment, variable+c.Flight)
 	}
+
 	job := launcher.Spec{
 		Ranks:       int(*c.Ranks),
 		Program:     file,

@@ -32,6 +32,7 @@ func (l *hostList) Decode(ctx *kong.DecodeContext) error {
 	if err := ctx.Scan.PopValueInto("hosts", &text); err != nil {
 		return err
 	}
+
 	for part := range strings.SplitSeq(text, ",") {
 		name, count, counted := strings.Cut(part, ":")
 		h := host{name, 1}
@@ -44,6 +45,7 @@ func (l *hostList) Decode(ctx *kong.DecodeContext) error {
 		}
 		*l = append(*l, h)
 	}
+
 	return nil
 }
 
@@ -79,7 +81,7 @@ func (l hostList) names() string { return l.join(func(h host) string { return h.
 type clusterLauncher struct {
 	name     string
 	programs []string // its names, the surest first
-	version  string   // what its --version contains: "(OpenRTE) 4.1.4", "(Open MPI) 4.1.4"
+	version  string   // part of its --version: "(OpenRTE) 4.1.4", "(Open MPI) 4.1.4"
 	// line is its command line, without the program to start.
 	line func(program string, l hostList) string
 }
@@ -130,8 +132,8 @@ func (c *runCommand) checkHosts() error {
 	return nil
 }
 
-// elsewhere returns the error of --hosts, which shows how other launchers start the program on those hosts: those that are
-// installed, or all.
+// elsewhere returns the error of --hosts, which shows how other launchers start the program on
+// those hosts: those that are installed, or all.
 func (c *runCommand) elsewhere(ctx context.Context) error {
 	var lines []string
 	program := quoted(c.program())
@@ -140,6 +142,7 @@ func (c *runCommand) elsewhere(ctx context.Context) error {
 			lines = append(lines, l.line(name, c.Hosts)+" "+program)
 		}
 	}
+
 	which := "Here is how the launchers that are installed start this program there:"
 	if len(lines) == 0 {
 		which = "Neither Open MPI's mpirun nor MPICH's mpiexec nor Slurm's srun is installed here. Any of them starts this program there:"

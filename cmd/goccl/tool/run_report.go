@@ -49,8 +49,8 @@ const (
 // reportFile is the file of a report, or nil.
 type reportFile struct{ *os.File }
 
-// createReport empties the file before the job starts: a report that cannot be written is no surprise after it, and
-// an old one is not taken for that of a job that was killed.
+// createReport empties the file before the job starts: a report that cannot be written is no
+// surprise after it, and an old one is not taken for that of a job that was killed.
 func createReport(path string) (*reportFile, error) {
 	if path == "" {
 		return nil, nil
@@ -86,6 +86,7 @@ func newRunReport(job *launcher.Spec, outcome *launcher.Outcome, err error) *run
 			r.Exit = status.ExitCode()
 		}
 	}
+
 	if ended != nil {
 		if r.Blamed = ended.Blamed; ended.First < 0 {
 			r.Verdict = verdictSignal
@@ -95,6 +96,7 @@ func newRunReport(job *launcher.Spec, outcome *launcher.Outcome, err error) *run
 		r.Verdict = verdictNotStarted
 		return r
 	}
+
 	r.Job, r.Started, r.Seconds = outcome.Job, &outcome.Started, outcome.Took.Seconds()
 	for i, rank := range outcome.Ranks {
 		d := rankReport{Rank: i, PID: rank.PID, Seconds: rank.Wall.Seconds(), Transport: rank.Transport, Value: rank.Value, Asked: launcher.SignalName(rank.Asked)}

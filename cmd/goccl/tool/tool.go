@@ -26,16 +26,17 @@ func Main() {
 }
 
 // run runs the program and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
 	ended := false
 	parser := newParser(
 		kong.Vars{"version": version()},
-		kong.Writers(stdout, stderr),
+		kong.Writers(out, errs),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.BindTo(stdout, (*io.Writer)(nil)),
-		kong.Bind(bars{stderr}),
+		kong.BindTo(out, (*io.Writer)(nil)),
+		kong.Bind(stderr{errs}),
 		kong.Exit(func(code int) { status, ended = code, true }),
 	)
+
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -49,10 +50,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 	if err == nil {
 		err = config.CheckEnvironment(os.Environ())
 	}
+
 	if err == nil {
 		err = call.Run()
 	}
-	if usage, wrong := errors.AsType[*kong.ParseError](err); wrong {
+	if usage, ok := errors.AsType[*kong.ParseError](err); ok {
 		err = usageError{withMeant(usage)}
 	}
 	parser.FatalIfErrorf(err)
@@ -78,19 +80,19 @@ func newParser(options ...kong.Option) *kong.Kong {
 		kong.Description("Collective communication for Go: the tool."))...)
 }
 
-// withMeant returns a mistake in the command line, with what was probably meant: the name of a file where a command
-// takes none.
-func withMeant(wrong *kong.ParseError) error {
-	file, unexpected := strings.CutPrefix(wrong.Error(), "unexpected argument ")
-	if of := wrong.Context.Selected(); of != nil && unexpected && !strings.Contains(file, "did you mean") {
+// withMeant returns a mistake in the command line, with what was probably meant: the name of a file
+// where a command takes none.
+func withMeant(mistake *kong.ParseError) error {
+	file, unexpected := strings.CutPrefix(mistake.Error(), "unexpected argument ")
+	if of := mistake.Context.Selected(); of != nil && unexpected && !strings.Contains(file, "did you mean") {
 		switch file, _, _ = strings.Cut(file, ","); of.Name {
 		case "explain":
-			return fmt.Errorf("%w: name one configuration file by its flag, as in goccl explain --config %s", wrong, file)
+			return fmt.Errorf("%w: name one configuration file by its flag, as in goccl explain --config %s", mistake, file)
 		case "config":
-			return fmt.Errorf("%w: did you mean goccl config check %s?", wrong, file)
+			return fmt.Errorf("%w: did you mean goccl config check %s?", mistake, file)
 		}
 	}
-	return wrong
+	return mistake
 }
 
 // usageError is a mistake in the command line.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/half"
 )
 
@@ -63,6 +62,7 @@ func describeTypes(w io.Writer, c *explainCommand) error {
 	for _, op := range ccl.Ops() {
 		head = append(head, op.String())
 	}
+
 	rows := [][]string{head}
 	for _, d := range ccl.DTypes() {
 		var names []string
@@ -71,6 +71,7 @@ func describeTypes(w io.Writer, c *explainCommand) error {
 				names = append(names, t.name)
 			}
 		}
+
 		row := []string{d.String(), strings.Join(names, ", "), strconv.Itoa(d.Size())}
 		for _, op := range ccl.Ops() {
 			row = append(row, defined(op, d))
@@ -86,9 +87,9 @@ func describeTypes(w io.Writer, c *explainCommand) error {
 // defined returns the cell for an operation of a type.
 func defined(op ccl.Op, d ccl.DType) string {
 	switch {
-	case measure.Undefined(ccl.CollAllReduce, op, d) != nil:
+	case op.Check(ccl.CollAllReduce, d) != nil:
 		return "-"
-	case measure.Undefined(ccl.CollScan, op, d) != nil:
+	case op.Check(ccl.CollScan, d) != nil:
 		return "not scans"
 	}
 	return "yes"

@@ -10,8 +10,8 @@ import (
 
 const modulePath = "github.com/goccl/goccl"
 
-// version describes the program in a line: the version of this module, its revision if the program was built in
-// its repository, the version of Go, and the platform.
+// version describes the program in a line: the version of this module, its revision if the program
+// was built in its repository, the version of Go, and the platform.
 func version() string {
 	info, known := debug.ReadBuildInfo()
 	if !known {
@@ -24,7 +24,8 @@ func version() string {
 	return fmt.Sprintf("%s, %s, %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// moduleVersion returns the version of this module in a program, which can be a program of another module.
+// moduleVersion returns the version of this module in a program, which can be a program of another
+// module.
 func moduleVersion(info *debug.BuildInfo) string {
 	for _, m := range append(info.Deps, &info.Main) {
 		if m.Path != modulePath {

@@ -48,8 +48,8 @@ func drawers[D drawer](rows []D) (all []drawer) {
 	return all
 }
 
-// Across draws as an SVG document what SVG draws of several sections together: panels over the ranks and over the
-// topologies.
+// Across draws as an SVG document what SVG draws of several sections together: panels over the
+// ranks and over the topologies.
 func Across(d *measure.Document) ([]byte, error) { return svg(d, drawers(across(d))) }
 
 func svg(d *measure.Document, rows []drawer) ([]byte, error) {
@@ -79,7 +79,8 @@ const (
 	smallSize   = 9
 )
 
-// drawTo draws the head, and the rows below each other: a heading, both panels, and the legend beside them.
+// drawTo draws the head, and the rows below each other: a heading, both panels, and the legend
+// beside them.
 func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
 	if len(rows) == 0 {
 		return errors.New("nothing to draw: no result has a length")
@@ -98,6 +99,7 @@ func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.
 		legends = max(legends, of.legendSize.X)
 		heights += gap + lineHeight(heading) + of.height()
 	}
+
 	c := newCanvas(2*margin+2*panelWidth+2*gap+legends, heights)
 	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
 	page.SetColor(color.White)
@@ -109,6 +111,7 @@ func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.
 	for _, line := range head {
 		write(line, small)
 	}
+
 	for _, r := range drawn {
 		page.Max.Y -= gap
 		write(r.heading, heading)
@@ -119,6 +122,7 @@ func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.
 			panel.Draw(at)
 			at.Min.X = at.Max.X + gap
 		}
+
 		at.Min.X, at.Max.X = page.Max.X-legends, page.Max.X
 		r.legend.Draw(at)
 		page.Max.Y = at.Min.Y

@@ -145,7 +145,7 @@ func TestAxes(t *testing.T) {
 	}
 	var got []shape
 	for _, r := range rows(d) {
-		s := shape{heading: r.heading, axis: r.axis, places: strings.Join(r.places, " ")}
+		s := shape{heading: r.heading, axis: r.axis, places: strings.Join(r.values, " ")}
 		for _, l := range r.lines {
 			s.lines = append(s.lines, fmt.Sprintf("%s %d", l.name, len(l.points)))
 		}

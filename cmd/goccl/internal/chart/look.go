@@ -71,7 +71,8 @@ func (k look) add(p *plot.Plot, points plotter.XYs) error {
 	return nil
 }
 
-// addBand fills the space between two lines. The more bands there are, the fainter is each, since they overlap.
+// addBand fills the space between two lines. The more bands there are, the fainter is each, since
+// they overlap.
 func (k look) addBand(p *plot.Plot, from, to plotter.XYs, bands int) error {
 	ring := slices.Clone(to)
 	slices.Reverse(ring)

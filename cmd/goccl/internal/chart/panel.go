@@ -30,13 +30,13 @@ type quantity struct {
 	bytes  int // of the points to show; -1: all
 	median func(point) (y float64, there bool)
 	tail   func(point) float64 // the end of the band at the 99th percentile; nil: no bands
-	// scale returns the ends of the axis for algorithms whose medians reach from low to high, and whose bands reach
-	// to tail.
+	// scale returns the ends of the axis for algorithms whose medians reach from low to high, and
+	// whose bands reach to tail.
 	scale func(low, high, tail float64) (float64, float64)
 }
 
-// draw draws the panels and the legend of a row. Times are on a logarithmic scale, as base-10 logarithms: gonum's
-// logarithmic axes leave empty space beside a long label.
+// draw draws the panels and the legend of a row. Times are on a logarithmic scale, as base-10
+// logarithms: gonum's logarithmic axes leave empty space beside a long label.
 func (r *row) draw() (*drawnRow, error) {
 	quantities := []quantity{{
 		label: "time" + of(r.shortest), ticks: times{}, bytes: r.shortest,
@@ -54,6 +54,7 @@ func (r *row) draw() (*drawnRow, error) {
 	d.legend.Top, d.legend.Left, d.legend.Padding = true, true, vg.Millimeter/2
 	setFont(&d.legend.TextStyle.Font, 10)
 	seen := map[*line]bool{}
+
 	for _, q := range quantities {
 		p, err := r.panel(q, seen)
 		if err != nil {
@@ -63,6 +64,7 @@ func (r *row) draw() (*drawnRow, error) {
 			d.panels = append(d.panels, p)
 		}
 	}
+
 	for i, l := range r.algorithmsFirst() {
 		name := l.name
 		if !seen[l] {
@@ -98,11 +100,13 @@ func (l *line) look(i int) look {
 	return algorithmLook(i)
 }
 
-// panel returns the panel of a quantity, and adds the lines that it shows to seen; nil if there is nothing to show.
+// panel returns the panel of a quantity, and adds the lines that it shows to seen; nil if there is
+// nothing to show.
 func (r *row) panel(q quantity, seen map[*line]bool) (*plot.Plot, error) {
 	p, all := r.axes(q), r.algorithmsFirst()
 	medians, tails := make([]plotter.XYs, len(all)), make([]plotter.XYs, len(all))
 	low, high, tail, algorithms := math.Inf(1), math.Inf(-1), math.Inf(-1), 0
+
 	for i, l := range all {
 		for _, at := range l.points {
 			y, there := q.median(at)
@@ -113,6 +117,7 @@ func (r *row) panel(q quantity, seen map[*line]bool) (*plot.Plot, error) {
 			if q.tail != nil {
 				end = q.tail(at)
 			}
+
 			medians[i], tails[i] = append(medians[i], plotter.XY{X: at.x, Y: y}), append(tails[i], plotter.XY{X: at.x, Y: end})
 			if l.yardstick == "" {
 				low, high, tail = min(low, y), max(high, y), max(tail, end)
@@ -125,6 +130,7 @@ func (r *row) panel(q quantity, seen map[*line]bool) (*plot.Plot, error) {
 	if algorithms == 0 {
 		return nil, nil
 	}
+
 	low, high = q.scale(low, high, tail)
 	for i, l := range all {
 		if q.tail != nil && l.yardstick == "" && len(medians[i]) > 1 {
@@ -162,9 +168,10 @@ func (r *row) axes(q quantity) *plot.Plot {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = r.axis, q.label
 	p.X.Tick.Marker, p.Y.Tick.Marker = lengths{}, q.ticks
-	if r.places != nil {
-		p.X.Tick.Marker = places(r.places)
+	if r.values != nil {
+		p.X.Tick.Marker = names(r.values)
 	}
+
 	for f, points := range map[*font.Font]float64{
 		&p.X.Label.TextStyle.Font: 10, &p.Y.Label.TextStyle.Font: 10, &p.X.Tick.Label.Font: smallSize, &p.Y.Tick.Label.Font: smallSize,
 	} {

@@ -15,14 +15,14 @@ import (
 // row is a row of two panels: times on the left, bus bandwidths on the right.
 type row struct {
 	heading string
-	axis    string   // what varies
-	places  []string // on the axis, at 0, 1, 2 and so on; nil: lengths, at their base-2 logarithms
+	axis    string   // bytes, a parameter, ranks or topology
+	values  []string // on the axis, at 0, 1, 2 and so on; nil: lengths, at their base-2 logarithms
 	// The lengths that both panels show if their axis has others; -1: all.
 	shortest, longest int
 	lines             []*line // in the order of the results
 }
 
-// line is a contender over the axis.
+// line is an algorithm or a yardstick over the axis.
 type line struct {
 	name      string
 	yardstick string // its name, "" for an algorithm
@@ -37,16 +37,19 @@ type point struct {
 
 // rows returns all rows of panels of a document.
 func rows(d *measure.Document) (all []*row) {
-	sections := split(d.Results, measure.Result.Section)
-	for _, s := range sections {
-		if measure.IsWorkload(s[0].Collective) {
+	for _, section := range split(d.Results, measure.Result.Section) {
+		if measure.IsWorkload(section[0].Collective) {
 			continue
 		}
-		if r := overLengths(d, s); r != nil {
+		if r := overLengths(d, section); r != nil {
 			all = append(all, r)
 		}
-		for _, key := range varied(s) {
-			all = append(all, overParam(d, s, key))
+
+		for _, key := range varied(section) {
+			all = append(all, overValues(d.Heading(section[0]), key, section, func(_ measure.Result, of measure.Row) (string, bool) {
+				value, has := params(of)[key]
+				return value, has
+			}))
 		}
 	}
 	return append(all, across(d)...)
@@ -54,12 +57,60 @@ func rows(d *measure.Document) (all []*row) {
 
 // across returns the rows of panels for which several sections are needed.
 func across(d *measure.Document) (all []*row) {
-	all = append(all, overSections(d, "ranks",
-		func(r measure.Result) string { return strconv.Itoa(r.Ranks) },
-		func(r *measure.Result) { r.Ranks = 0 })...)
-	return append(all, overSections(d, "topology",
-		func(r measure.Result) string { return r.Topology },
-		func(r *measure.Result) { r.Topology = "" })...)
+	return append(
+		overSections(d, "ranks", func(r measure.Result) string { return strconv.Itoa(r.Ranks) }, func(r *measure.Result) { r.Ranks = 0 }),
+		overSections(d, "topology", func(r measure.Result) string { return r.Topology }, func(r *measure.Result) { r.Topology = "" })...)
+}
+
+// overSections returns the panels over a property of results, of all sections that have nothing
+// else different.
+func overSections(d *measure.Document, axis string, value func(measure.Result) string, clear func(*measure.Result)) (all []*row) {
+	without := func(r measure.Result) measure.Result {
+		clear(&r)
+		return r
+	}
+
+	for _, group := range split(d.Results, func(r measure.Result) measure.Section { return without(r).Section() }) {
+		if measure.IsWorkload(group[0].Collective) {
+			continue
+		}
+		r := overValues(d.Heading(without(group[0])), axis, group, func(r measure.Result, _ measure.Row) (string, bool) { return value(r), true })
+		if len(r.values) > 1 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// overValues returns the panels over values that rows have. A row that has none is the same at all
+// of them.
+func overValues(heading, axis string, results []measure.Result, valueOf func(measure.Result, measure.Row) (string, bool)) *row {
+	all := &row{heading: heading + ": over " + axis, axis: axis}
+	for _, r := range results {
+		for _, of := range r.Rows {
+			if value, has := valueOf(r, of); has && !slices.Contains(all.values, value) {
+				all.values = append(all.values, value)
+			}
+		}
+	}
+
+	byLength := func(a, b measure.Result) int { return cmp.Compare(a.Bytes, b.Bytes) }
+	all.shortest, all.longest = slices.MinFunc(results, byLength).Bytes, slices.MaxFunc(results, byLength).Bytes
+
+	for _, r := range results {
+		for _, of := range r.Rows {
+			value, has := valueOf(r, of)
+			name := of
+			name.Params = strings.Join(slices.DeleteFunc(strings.Fields(of.Params), func(p string) bool { return p == axis+"="+value }), " ")
+			for x, at := range all.values {
+				if at == value || !has {
+					all.add(name.Name(), float64(x), r.Bytes, of)
+				}
+			}
+		}
+	}
+
+	return all
 }
 
 // split splits results by a key, in the order of the first of each.
@@ -69,6 +120,7 @@ func split[K comparable](results []measure.Result, key func(measure.Result) K) (
 		if !slices.ContainsFunc(r.Rows, measured) {
 			continue
 		}
+
 		i, known := index[key(r)]
 		if !known {
 			i = len(all)
@@ -82,8 +134,8 @@ func split[K comparable](results []measure.Result, key func(measure.Result) K) (
 
 func measured(row measure.Row) bool { return row.Calls > 0 }
 
-// overLengths returns the panels over the length, nil if something else varies and the length does not, or if there is
-// none.
+// overLengths returns the panels over the length, nil if something else varies and the length does
+// not, or if there is none.
 func overLengths(d *measure.Document, section []measure.Result) *row {
 	single := !slices.ContainsFunc(section, func(r measure.Result) bool { return r.Bytes != section[0].Bytes })
 	if section[0].Bytes == 0 || single && len(varied(section)) > 0 {
@@ -98,68 +150,6 @@ func overLengths(d *measure.Document, section []measure.Result) *row {
 	return all
 }
 
-// overParam returns the panels over the values of a parameter. What does not have it is the same at all of them.
-func overParam(d *measure.Document, section []measure.Result, key string) *row {
-	all := &row{heading: d.Heading(section[0]) + ": over " + key, axis: key}
-	for _, r := range section {
-		for _, of := range r.Rows {
-			if value, has := params(of)[key]; has && !slices.Contains(all.places, value) {
-				all.places = append(all.places, value)
-			}
-		}
-	}
-	all.bounds(section)
-	for _, r := range section {
-		for _, of := range r.Rows {
-			value, has := params(of)[key]
-			name := of
-			name.Params = strings.Join(slices.DeleteFunc(strings.Fields(of.Params), func(p string) bool { return p == key+"="+value }), " ")
-			for x, place := range all.places {
-				if place == value || !has {
-					all.add(name.Name(), float64(x), r.Bytes, of)
-				}
-			}
-		}
-	}
-	return all
-}
-
-// overSections returns the panels over a property of results, of all sections that have nothing else different.
-func overSections(d *measure.Document, axis string, value func(measure.Result) string, clear func(*measure.Result)) (all []*row) {
-	without := func(r measure.Result) measure.Result {
-		clear(&r)
-		return r
-	}
-	for _, group := range split(d.Results, func(r measure.Result) measure.Section { return without(r).Section() }) {
-		if measure.IsWorkload(group[0].Collective) {
-			continue
-		}
-		over := &row{heading: d.Heading(without(group[0])) + ": over " + axis, axis: axis}
-		for _, r := range group {
-			if place := value(r); !slices.Contains(over.places, place) {
-				over.places = append(over.places, place)
-			}
-		}
-		if len(over.places) < 2 {
-			continue
-		}
-		over.bounds(group)
-		for _, r := range group {
-			for _, of := range r.Rows {
-				over.add(of.Name(), float64(slices.Index(over.places, value(r))), r.Bytes, of)
-			}
-		}
-		all = append(all, over)
-	}
-	return all
-}
-
-// bounds sets the lengths that the panels show.
-func (r *row) bounds(results []measure.Result) {
-	byLength := func(a, b measure.Result) int { return cmp.Compare(a.Bytes, b.Bytes) }
-	r.shortest, r.longest = slices.MinFunc(results, byLength).Bytes, slices.MaxFunc(results, byLength).Bytes
-}
-
 func (r *row) add(name string, x float64, bytes int, of measure.Row) {
 	if !measured(of) {
 		return
@@ -168,6 +158,7 @@ func (r *row) add(name string, x float64, bytes int, of measure.Row) {
 	if of.Library == measure.Yardstick {
 		l.yardstick, l.name = of.Entry, yardsticks[of.Entry].name
 	}
+
 	i := slices.IndexFunc(r.lines, func(o *line) bool { return o.name == l.name && o.yardstick == l.yardstick })
 	if i < 0 {
 		i = len(r.lines)
@@ -212,5 +203,6 @@ func varied(section []measure.Result) (keys []string) {
 			}
 		}
 	}
+
 	return slices.Sorted(maps.Keys(several))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// steps is a row of two panels for workloads with the same ranks and the same kind of backward: the parts of a step on
-// the left, and communication without backward on the right.
+// steps is a row of two panels for workloads with the same ranks and the same kind of backward: the
+// parts of a step on the left, and communication without backward on the right.
 type steps struct {
 	heading string
 	results []measure.Result // of a workload each
@@ -28,13 +28,14 @@ func workloads(d *measure.Document) (all []*steps) {
 	}
 	for _, group := range split(d.Results, alike) {
 		if first := group[0]; measure.IsWorkload(first.Collective) {
-			all = append(all, &steps{fmt.Sprintf("%s, %d ranks%s", first.Pace(), first.Ranks, d.Place(first)), group})
+			all = append(all, &steps{fmt.Sprintf("%s, %d ranks%s", first.Pace(), first.Ranks, d.Location(first)), group})
 		}
 	}
 	return all
 }
 
-// bar is one of the bars that stand side by side at each workload. The upper part stands on the lower.
+// bar is one of the bars that stand side by side at each workload. The upper part stands on the
+// lower.
 type bar struct {
 	name         string
 	color        color.Color
@@ -42,22 +43,24 @@ type bar struct {
 }
 
 func (s *steps) draw() (*drawnRow, error) {
-	alone := func(r measure.Result) float64 { return r.Yardstick(measure.Backward).P50 / 1e3 }
+	backward := func(r measure.Result) float64 { return r.Yardstick(measure.Backward).P50 / 1e3 }
 	added := func(entry string) func(measure.Result) float64 {
 		return func(r measure.Result) float64 { return max(0, r.Row(entry).Added) / 1e3 }
 	}
 	ratio := func(entry string) func(measure.Result) float64 {
 		return func(r measure.Result) float64 { return r.Row(entry).XFloor }
 	}
-	left, right := s.panel("a step, ms"), s.panel("communication alone / one all-reduce")
-	d := &drawnRow{heading: s.heading, panels: []*plot.Plot{left, right}, legend: plot.NewLegend()}
+
+	whole, alone := s.panel("a step, ms"), s.panel("communication alone / one all-reduce")
+	d := &drawnRow{heading: s.heading, panels: []*plot.Plot{whole, alone}, legend: plot.NewLegend()}
 	d.legend.Top, d.legend.Left, d.legend.Padding = true, true, vg.Millimeter/2
 	setFont(&d.legend.TextStyle.Font, 10)
-	err := s.add(left, &d.legend,
-		bar{"all at the end", colors[1], alone, added(measure.AtEnd)},
-		bar{"overlapped", colors[0], alone, added(measure.Overlapped)})
+	err := s.add(whole, &d.legend,
+		bar{"all at the end", colors[1], backward, added(measure.AtEnd)},
+		bar{"overlapped", colors[0], backward, added(measure.Overlapped)})
+
 	if err == nil {
-		err = s.add(right, &d.legend,
+		err = s.add(alone, &d.legend,
 			bar{"views", colors[2], nil, ratio(measure.Views)},
 			bar{"copies", colors[4], nil, ratio(measure.Copies)})
 	}
@@ -75,6 +78,7 @@ func (s *steps) panel(label string) *plot.Plot {
 		setFont(&axis.Label.TextStyle.Font, 10)
 		setFont(&axis.Tick.Label.Font, smallSize)
 	}
+
 	var names []string
 	for _, r := range s.results {
 		names = append(names, r.Collective)
@@ -95,17 +99,20 @@ func (s *steps) add(p *plot.Plot, legend *plot.Legend, two ...bar) error {
 		}
 		return all
 	}
+
 	for i, b := range two {
 		upper, err := plotter.NewBarChart(values(b.upper), width)
 		if err != nil {
 			return err
 		}
+
 		upper.Color, upper.Offset, upper.LineStyle.Width = b.color, width*(vg.Length(i)-0.5), 0
 		if b.lower != nil {
 			lower, err := plotter.NewBarChart(values(b.lower), width)
 			if err != nil {
 				return err
 			}
+
 			lower.Color, lower.Offset, lower.LineStyle.Width = lightGrey, upper.Offset, 0
 			upper.StackOn(lower)
 			p.Add(lower)

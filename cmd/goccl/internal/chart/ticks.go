@@ -20,6 +20,7 @@ func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
 	for (last-first)/step >= 8 {
 		step += 2
 	}
+
 	for power := first; power <= last; power++ {
 		tick := plot.Tick{Value: float64(power)}
 		if power%step == 0 {
@@ -30,12 +31,12 @@ func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// places is an axis of names, at 0, 1, 2 and so on.
-type places []string
+// names is an axis of names, at 0, 1, 2 and so on.
+type names []string
 
 // Ticks returns a tick for each name.
-func (p places) Ticks(low, high float64) (ticks []plot.Tick) {
-	for i, name := range p {
+func (n names) Ticks(low, high float64) (ticks []plot.Tick) {
+	for i, name := range n {
 		if at := float64(i); low <= at && at <= high {
 			ticks = append(ticks, plot.Tick{Value: at, Label: name})
 		}
@@ -60,6 +61,7 @@ func (times) Ticks(low, high float64) (ticks []plot.Tick) {
 			}
 		}
 	}
+
 	return ticks
 }
 

@@ -64,6 +64,7 @@ func (p processors) finding() Finding {
 	} else {
 		says += fmt.Sprintf(", quota of %.4g (%s)", p.quota.Value, p.quota.File)
 	}
+
 	says += fmt.Sprintf("; GOMAXPROCS %d", p.gomaxprocs)
 	switch {
 	case p.asked != "":
@@ -75,6 +76,7 @@ func (p processors) finding() Finding {
 	if p.pinned {
 		return f
 	}
+
 	polling := min(p.usable, p.gomaxprocs)
 	switch {
 	case p.quota.File != "" && float64(polling) > p.quota.Value:
@@ -87,6 +89,7 @@ func (p processors) finding() Finding {
 	case polling == 1:
 		return f.but(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
 	}
+
 	return f
 }
 
@@ -96,6 +99,7 @@ func vectors(arch, implementation, tags, race string) Finding {
 	if implementation != "Go" {
 		return f
 	}
+
 	switch {
 	case slices.Contains(strings.Split(tags, ","), "noasm"):
 		f.Says += ", since this program was built with -tags noasm"
@@ -107,6 +111,7 @@ func vectors(arch, implementation, tags, race string) Finding {
 		f.Says += ", since this processor has no AVX2, or its virtual machine hides it"
 		return f.but(Note, "")
 	}
+
 	f.Says += ": there is assembly for amd64 only"
 	return f
 }
@@ -153,8 +158,8 @@ func (h host) nodes() Finding {
 
 func (h host) hugePages() Finding {
 	const dir = "/sys/kernel/mm/transparent_hugepage/"
-	own, shared := bracketed(h.contents(dir+"enabled")), bracketed(h.contents(dir+"shmem_enabled"))
-	return ok(PartMachine, "huge pages", "transparent: %s; for shared memory: %s", own, shared)
+	private, shared := bracketed(h.contents(dir+"enabled")), bracketed(h.contents(dir+"shmem_enabled"))
+	return ok(PartMachine, "huge pages", "transparent: %s; for shared memory: %s", private, shared)
 }
 
 // bracketed returns the chosen word of a Linux list: "always [madvise] never".

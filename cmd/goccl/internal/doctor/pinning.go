@@ -17,6 +17,7 @@ func Pinning(m cores.Machine, err error) Finding {
 	if n := m.Ranks(); n > 1 {
 		says = fmt.Sprintf("goccl run pins up to %d ranks", n)
 	}
+
 	says += "; free cores: " + described(m.Free)
 	if len(m.Held) > 0 {
 		says += "; other jobs hold " + described(m.Held)
@@ -27,6 +28,7 @@ func Pinning(m cores.Machine, err error) Finding {
 	if m.Uneven {
 		says += "; some of them are faster than others"
 	}
+
 	f := ok(PartProcesses, "pinning", "%s", says)
 	switch {
 	case m.Uneven:

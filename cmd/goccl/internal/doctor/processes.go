@@ -17,8 +17,8 @@ import (
 const sharedMemory = "/dev/shm"
 
 // Processes passes findings about ranks as processes to found, each as soon as it is known. It
-// tries the kernel features that they need. Jobs of `needed` ranks must fit; the other sizes are
-// reported. The available memory is that below root; see Machine.
+// tries the kernel features that they need. Jobs of `needed` ranks must fit; the other sizes
+// are reported. The available memory is that below root; see Machine.
 func Processes(ctx context.Context, root string, found func(Finding), needed int, others ...int) {
 	if runtime.GOOS != "linux" {
 		found(ok(PartProcesses, "system", "they need Linux, and this is %s", runtime.GOOS).
@@ -32,6 +32,7 @@ func Processes(ctx context.Context, root string, found func(Finding), needed int
 			found(f)
 		}
 	}
+
 	d := lookAt(sharedMemory)
 	add(d.finding())
 	if d.err == nil {
@@ -82,27 +83,29 @@ func (d directory) finding() Finding {
 func (d directory) room(needed int, others []int) Finding {
 	ranks := slices.Compact(slices.Sorted(slices.Values(append(others, needed))))
 	var sizes []string
-	fit := 0 // ranks of the largest job that fits
+	fitting := 0 // ranks of the largest job that fits
 	for _, n := range ranks {
 		need := shm.SegmentBytes(n)
 		sizes = append(sizes, fmt.Sprintf("%s for %d ranks", Amount(float64(need)), n))
 		if !d.full && (d.size == 0 || need <= d.free) {
-			fit = n
+			fitting = n
 		}
 	}
+
 	f := ok(PartProcesses, "room", "a job takes %s", strings.Join(sizes, ", "))
 	switch {
-	case fit == ranks[len(ranks)-1]:
+	case fitting == ranks[len(ranks)-1]:
 		f.Says += ": there is room"
 	case d.full:
 		f.Says += ": the file system has no inode left"
 		return f.but(Problem, "remove what lies in "+d.path)
-	case fit == 0:
+
+	case fitting == 0:
 		f.Says += ": there is room for none"
 		return f.but(Problem, enlarge)
 	default:
-		f.Says += fmt.Sprintf(": there is room for %d", fit)
-		if fit < needed {
+		f.Says += fmt.Sprintf(": there is room for %d", fitting)
+		if fitting < needed {
 			return f.but(Problem, enlarge)
 		}
 		return f.but(Note, enlarge)
@@ -147,6 +150,7 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 	if err != nil {
 		return err
 	}
+
 	c, err := ccl.New(ctx, ep)
 	if err != nil {
 		return err
@@ -156,6 +160,7 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 			err = closed
 		}
 	}()
+
 	for i := range x {
 		x[i] = float32(i%1000 + j.Rank)
 	}
@@ -184,6 +189,7 @@ func Leftovers(found []shm.Leftover, err error) Finding {
 	if len(found) == 1 {
 		what = "job has"
 	}
+
 	for _, l := range found {
 		bytes += l.Bytes
 	}

@@ -20,6 +20,7 @@ func lookAt(dir string) directory {
 	if err := unix.Faccessat(unix.AT_FDCWD, dir+"/.", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		d.err = fmt.Errorf("this user may not write there: %w", err)
 	}
+
 	d.tmpfs = fs.Type == unix.TMPFS_MAGIC
 	d.size, d.free = int(fs.Blocks)*int(fs.Bsize), int(fs.Bavail)*int(fs.Bsize)
 	d.full = fs.Files > 0 && fs.Ffree == 0
@@ -143,6 +144,7 @@ func (s *scratch) lock() error {
 	if closed := unix.Close(holder); err == nil {
 		err = closed
 	}
+
 	if err == nil && !held {
 		err = errors.New("a held lock is not visible")
 	}
@@ -187,6 +189,7 @@ func (s *scratch) futex() error {
 	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {
 		return fmt.Errorf("wait for a word that has changed: %w", orUnexpected(err))
 	}
+
 	err := untilUninterrupted(func() error { return futex(s.page, wait, 0, &millisecond) })
 	if !errors.Is(err, unix.ETIMEDOUT) {
 		return fmt.Errorf("wait for a millisecond: %w", orUnexpected(err))

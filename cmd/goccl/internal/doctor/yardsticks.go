@@ -19,7 +19,7 @@ const cached = 64 << 10
 //
 // It uses at most half of the memory that is available below root; see Machine.
 func Yardsticks(ctx context.Context, root string, found func(Finding)) (results []measure.Result) {
-	job := measure.Job{
+	job := measure.Setup{
 		Config: config.Default(),
 		Budget: measure.Budget{Time: 40 * time.Millisecond, Warmup: 1, MinCalls: 3, MaxCalls: 5000},
 	}
@@ -28,6 +28,7 @@ func Yardsticks(ctx context.Context, root string, found func(Finding)) (results 
 		found(ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).but(Problem, "what the error says"))
 		return nil
 	}
+
 	found(works(small))
 	if y := small.Yardstick(measure.CoreToCore); y.Calls > 0 {
 		found(ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
@@ -45,7 +46,7 @@ func Yardsticks(ctx context.Context, root string, found func(Finding)) (results 
 
 // copiesInMemory measures copies of vectors that the caches do not hold, or of shorter ones if
 // too little memory is available; 0 is unknown.
-func copiesInMemory(ctx context.Context, job measure.Job, available int) ([]measure.Result, Finding) {
+func copiesInMemory(ctx context.Context, job measure.Setup, available int) ([]measure.Result, Finding) {
 	const name = "copies in memory"
 	enough := min(max(reduce.CacheBytes(), 16<<20), 64<<20) // each of two ranks copies it
 	bytes := enough
@@ -89,10 +90,11 @@ func works(r measure.Result) Finding {
 				but(Problem, "this is a defect of goccl or of the machine: report it")
 		}
 	}
+
 	row := r.Algorithms()[0]
 	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, results correct", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
-	if r.Company >= 0.5 {
-		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.Company)
+	if r.OtherLoad >= 0.5 {
+		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.OtherLoad)
 		return f.but(Note, "other load affects all times")
 	}
 	return f

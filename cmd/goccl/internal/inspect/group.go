@@ -36,6 +36,7 @@ func (g *Group) Title() string {
 func (j *Job) Groups() []*Group {
 	var all []*Group
 	byID := map[string]*Group{}
+
 	for _, r := range j.Ranks {
 		for _, c := range r.Groups {
 			g := byID[c.ID]
@@ -47,6 +48,7 @@ func (j *Job) Groups() []*Group {
 			g.Members = append(g.Members, Member{Rank: c.Rank, Global: r.Rank, Left: c.Left, Calls: c.Calls})
 		}
 	}
+
 	for _, g := range all {
 		slices.SortFunc(g.Members, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Global, b.Global)) })
 	}
@@ -57,7 +59,7 @@ func (j *Job) Groups() []*Group {
 // Difference is the first call on which ranks of a group differ.
 type Difference struct {
 	Number uint64
-	Calls  []Variant // what ranks called
+	Calls  []Variant // that ranks made
 	Absent []Member  // ranks that have not come to that call
 }
 
@@ -76,6 +78,7 @@ func (g *Group) Difference() *Difference {
 			numbers[c.Number] = true
 		}
 	}
+
 	for _, n := range sorted(numbers) {
 		d := &Difference{Number: n}
 		for _, m := range g.Members {
@@ -87,6 +90,7 @@ func (g *Group) Difference() *Difference {
 				d.Absent = append(d.Absent, m)
 			}
 		}
+
 		if len(d.Calls) > 1 || len(d.Absent) > 0 {
 			return d
 		}
@@ -126,8 +130,8 @@ func signature(c flight.Call) string {
 	return what
 }
 
-// ranksText returns the members as text, such as "rank 3" or "ranks 0-2, 5", by their numbers in the
-// job.
+// ranksText returns the members as text, such as "rank 3" or "ranks 0-2, 5", by their numbers in
+// the job.
 func ranksText(members []Member) string {
 	var ranks []int
 	for _, m := range members {

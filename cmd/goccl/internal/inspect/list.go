@@ -46,12 +46,14 @@ func (r *Listed) Age(now time.Time) time.Duration { return now.Sub(r.Made).Trunc
 // programShown is how many characters of a program and its arguments are shown.
 const programShown = 48
 
-// program returns a program and its arguments, as /proc has them, on one line: the program without its directory.
+// program returns a program and its arguments, as /proc has them, on one line: the program without
+// its directory.
 func program(cmdline string) string {
 	args := strings.Split(strings.TrimRight(cmdline, "\x00"), "\x00")
 	if args[0] != "" {
 		args[0] = filepath.Base(args[0])
 	}
+
 	line := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

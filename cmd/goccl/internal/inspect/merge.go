@@ -1,12 +1,12 @@
-// Package inspect finds out from flight recorders where the ranks of a job are, and where they first
-// differ, for `goccl inspect`.
+// Package inspect finds out from flight recorders where the ranks of a job are, and where they
+// first differ, for `goccl inspect`.
 //
 // # Model
 //
-// Merge joins the documents of several writers. A rank's own document, another rank's and the launcher's
-// may have the same call in different states; the later state is the true one. Calls are compared per
-// group and number. A lane keeps the last calls only, so a call that is older than all that a rank
-// has kept says nothing about that rank.
+// Merge joins the documents of several writers. A rank's own document, another rank's and the
+// launcher's may have the same call in different states; the later state is the true one. Calls are
+// compared per group and number. A lane keeps the last calls only, so a call that is older than all
+// that a rank has kept says nothing about that rank.
 package inspect
 
 import (
@@ -33,11 +33,13 @@ func Merge(documents []*flight.Document) *Job {
 	last := slices.MaxFunc(documents, func(a, b *flight.Document) int { return a.Written.Compare(b.Written) })
 	j := &Job{Name: last.Job, Size: last.Size, Written: last.Written}
 	ranks := map[int]flight.Rank{}
+
 	for _, d := range documents {
 		if d.Job != j.Name {
 			j.Others = append(j.Others, d.Job)
 			continue
 		}
+
 		j.Writers = append(j.Writers, d.Writer)
 		for _, r := range d.Ranks {
 			known, ok := ranks[r.Rank]
@@ -47,6 +49,7 @@ func Merge(documents []*flight.Document) *Job {
 			ranks[r.Rank] = mergeRanks(known, r)
 		}
 	}
+
 	slices.Sort(j.Others)
 	j.Others = slices.Compact(j.Others)
 	for _, rank := range slices.Sorted(maps.Keys(ranks)) {
@@ -67,6 +70,7 @@ func mergeRanks(a, b flight.Rank) flight.Rank {
 		groups[i].Calls = mergeByNumber(groups[i].Calls, g.Calls,
 			func(c flight.Call) uint64 { return c.Number }, func(c, d flight.Call) bool { return c.State.After(d.State) })
 	}
+
 	a.Groups = groups
 	a.Messages = mergeByNumber(a.Messages, b.Messages,
 		func(m flight.Message) uint64 { return m.Number }, func(m, n flight.Message) bool { return m.State.After(n.State) })

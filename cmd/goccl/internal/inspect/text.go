@@ -26,6 +26,7 @@ func (j *Job) Write(w io.Writer) error {
 		}
 		g.writeDifference(&b)
 	}
+
 	j.writeMessages(&b)
 	for _, other := range j.Others {
 		fmt.Fprintf(&b, "\nanother job has records there, and is not shown: %s\n", other)

@@ -11,30 +11,30 @@ import (
 
 // bench is one rank's part in the measurement of a case.
 type bench[T ccl.Element] struct {
-	c          Case
-	op         ccl.Op
-	comm       *ccl.Communicator
-	rank       int
-	contenders []*contender[T]
-	inputs     [][]T // pattern of each rank's input
-	reduced    [][]T // patterns of their reductions, up to each rank's
-	shared     bool  // the ranks can have memory in common
-	board      *board
-	compute    *computation // nil: the ranks do not compute
-	schedule   *schedule    // rank 0's
+	c        Case
+	op       ccl.Op
+	comm     *ccl.Communicator
+	rank     int
+	subjects []*subject[T]
+	inputs   [][]T // pattern of each rank's input
+	reduced  [][]T // patterns of their reductions, up to each rank's
+	shared   bool  // the ranks can have memory in common
+	words    *sharedWords
+	compute  *computation // nil: the ranks do not compute
+	schedule *schedule    // rank 0's
 
-	private    []buffers[T] // of each bucket
-	allocated  []buffers[T] // the same by ccl.Alloc, or none
-	buffers[T]              // of the call that is next or in progress
-	bucket     int
-	calls      int
-	consumed   int
-	gaveUp     bool         // the last call was not finished, and is not counted
-	close      func() error // of what is measured
-	wrong      []int64      // elements, for each contender
-	stamps     []int64      // start and end of each counted call of this turn
-	ownProcess bool         // no other rank reports the CPU time of this process
-	began      coreTime
+	private       []buffers[T] // of each bucket
+	allocated     []buffers[T] // the same by ccl.Alloc, or none
+	buffers[T]                 // of the call that is next or in progress
+	bucket        int
+	calls         int
+	consumed      int
+	gaveUp        bool         // the last call was not finished, and is not counted
+	close         func() error // of what is measured
+	wrongElements []int64      // for each subject
+	stamps        []int64      // start and end of each counted call of this turn
+	ownProcess    bool         // no other rank reports the CPU time of this process
+	began         coreTime
 }
 
 // buffers are the memory of a call on one rank. send is the input, which every rank has and
@@ -45,9 +45,9 @@ type buffers[T ccl.Element] struct {
 	send, recv, room []T
 }
 
-// newBench returns rank comm.Rank()'s part of a case, whose contenders contend adds. All ranks call it at the same
-// time.
-func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Communicator, contend func(*bench[T]) error) (*bench[T], error) {
+// newBench returns rank comm.Rank()'s part of a case, whose subjects addSubjects adds. All ranks
+// call it at the same time.
+func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Communicator, addSubjects func(*bench[T]) error) (*bench[T], error) {
 	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched(), close: func() error { return nil }}
 	var err error
 	if b.shared, err = sharesMemory(comm); err != nil {
@@ -58,42 +58,45 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Com
 	if c.Op != "" {
 		together = c.Ranks
 	}
+
 	for rank := range c.Ranks {
 		b.inputs = append(b.inputs, pattern(func(i int) T { return e.value(b.op, rank, i, together) }))
 	}
 	if c.Op != "" {
 		b.reduced = e.reductions(b.op, b.inputs)
 	}
-	if err := contend(b); err != nil {
+	if err := addSubjects(b); err != nil {
 		return nil, err
 	}
-	b.wrong = make([]int64, len(b.contenders))
+
+	b.wrongElements = make([]int64, len(b.subjects))
 	maxCalls := max(maxTurnCalls, c.buckets())
 	b.stamps = make([]int64, 0, 2*maxCalls)
-	if b.board, err = newBoard(comm, b.shared, len(b.contenders), maxCalls); err != nil {
+	if b.words, err = newSharedWords(comm, b.shared, len(b.subjects), maxCalls); err != nil {
 		return nil, err
 	}
 	if c.Compute > 0 && !IsWorkload(c.Collective) {
 		b.compute = newComputation(c.Compute, c.Jitter, b.rank)
 	}
+
 	if b.ownProcess {
 		b.began = coreTimes("/proc")
 	}
 	if b.rank == 0 {
-		b.schedule = newSchedule(budget, c, len(b.contenders))
-		for i, k := range b.contenders {
+		b.schedule = newSchedule(budget, c, len(b.subjects))
+		for i, k := range b.subjects {
 			b.schedule.settles[i] = b.computes(k)
 		}
 	}
 	return b, nil
 }
 
-// computes reports whether the ranks compute before the calls of a contender. Yardsticks are
+// computes reports whether the ranks compute before the calls of a subject. Yardsticks are
 // always measured at rest.
-func (b *bench[T]) computes(k *contender[T]) bool { return b.compute != nil && k.library == Library }
+func (b *bench[T]) computes(k *subject[T]) bool { return b.compute != nil && k.library == Library }
 
-// newBuffers returns the buffers of each bucket. alloc returns memory of n elements on this rank; on
-// no rank is it more than longest.
+// newBuffers returns the buffers of each bucket. alloc returns memory of n elements on this rank;
+// on no rank is it more than longest.
 func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []buffers[T], err error) {
 	in, result := b.c.Count(), b.c.Total()/b.c.elementSize()
 	out := result
@@ -103,21 +106,18 @@ func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []bu
 	longer, longest := max(in, out), max(in, result)
 	for range b.c.buckets() {
 		var of buffers[T]
-		var wrong [2]error
+		both, err := alloc(longer, longest)
+		if err != nil {
+			return nil, err
+		}
 		if b.c.InPlace { // the shorter one is the rank's part of the longer
-			var both []T
-			both, wrong[0] = alloc(longer, longest)
-			if wrong[0] == nil {
-				of.send, of.recv = both[b.rank*in%longer:][:in], both[b.rank*out%longer:][:out]
-			}
+			of.send, of.recv = both[b.rank*in%longer:][:in], both[b.rank*out%longer:][:out]
 			of.room = make([]T, longer)
 		} else {
-			of.send, wrong[0] = alloc(in, in)
-			of.room, wrong[1] = alloc(longer, longest)
-			of.recv = of.room[:min(out, len(of.room))]
-		}
-		if err := errors.Join(wrong[:]...); err != nil {
-			return nil, err
+			if of.send, err = alloc(in, in); err != nil {
+				return nil, err
+			}
+			of.room, of.recv = both, both[:out]
 		}
 		all = append(all, of)
 	}
@@ -128,15 +128,16 @@ func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []bu
 func (b *bench[T]) work(ctx context.Context) error {
 	for {
 		if b.rank == 0 {
-			b.board.announce(b.schedule.next(ctx))
+			b.words.announce(b.schedule.next(ctx))
 		}
-		if err := b.board.publish(); err != nil {
+		if err := b.words.publish(); err != nil {
 			return err
 		}
-		t := b.board.announced()
+		t := b.words.announced()
 		if t.steps == 0 {
 			return b.end()
 		}
+
 		var start int64
 		var used time.Duration
 		for i := range t.steps {
@@ -146,53 +147,55 @@ func (b *bench[T]) work(ctx context.Context) error {
 			if i == t.skip {
 				start, used = nanotime(), cpuTime()
 			}
-			if err := b.step(t.contender); err != nil {
+
+			if err := b.step(t.subject); err != nil {
 				return err
 			}
 		}
-		report, wall := b.board.report(b.rank), nanotime()-start
-		report.setCPU(0)
+		words, wall := b.words.ofRank(b.rank), nanotime()-start
+		words.setCPU(0)
 		if b.ownProcess {
-			report.setCPU(cpuTime() - used)
+			words.setCPU(cpuTime() - used)
 		}
-		copy(report.stamps(), b.stamps)
-		if err := b.board.collect(); err != nil {
+
+		copy(words.stamps(), b.stamps)
+		if err := b.words.collect(); err != nil {
 			return err
 		}
 		if b.rank == 0 && t.skip < t.steps {
-			b.record(t.contender, time.Duration(wall))
+			b.record(t.subject, time.Duration(wall))
 		}
 	}
 }
 
 // end leaves the sums of this rank's measurements on the board, for rank 0.
 func (b *bench[T]) end() error {
-	report := b.board.report(b.rank)
-	copy(report.wrong(), b.wrong)
-	report.setCPU(0)
+	words := b.words.ofRank(b.rank)
+	copy(words.wrongElements(), b.wrongElements)
+	words.setCPU(0)
 	if b.ownProcess {
-		report.setCPU(time.Duration(coreTimes("/proc").here - b.began.here)) // in ticks
+		words.setCPU(time.Duration(coreTimes("/proc").here - b.began.here)) // in ticks
 	}
-	return b.board.collect()
+	return b.words.collect()
 }
 
-// company returns how many of the ranks' cores other programs have used, on rank 0 after end.
-func (b *bench[T]) company() float64 {
+// otherLoad returns how many of the ranks' cores other programs have used, on rank 0 after end.
+func (b *bench[T]) otherLoad() float64 {
 	now, cores := coreTimes("/proc"), usableCores()
 	now.here = b.began.here
 	for rank := range b.c.Ranks {
-		now.here += float64(b.board.report(rank).cpu())
+		now.here += float64(b.words.ofRank(rank).cpu())
 	}
 	if dist.IsLaunched() { // each process may have cores of its own
 		cores = now.cores
 	}
-	return rounded(now.company(b.began, min(b.c.Ranks, cores)))
+	return rounded(now.otherLoad(b.began, min(b.c.Ranks, cores)))
 }
 
-// step makes the calls of a contender that follow each other, one in each bucket, including
+// step makes the calls of a subject that follow each other, one in each bucket, including
 // the work around them.
-func (b *bench[T]) step(contender int) error {
-	k := b.contenders[contender]
+func (b *bench[T]) step(subject int) error {
+	k := b.subjects[subject]
 	computes := b.computes(k)
 	if computes {
 		b.compute.run(1)
@@ -206,31 +209,33 @@ func (b *bench[T]) step(contender int) error {
 		k.show(first)
 	}
 	if !computes {
-		if err := errors.Join(b.board.fence(), b.board.fence()); err != nil {
+		if err := errors.Join(b.words.awaitAll(), b.words.awaitAll()); err != nil {
 			return err
 		}
 	}
+
 	for i := range k.buckets {
 		if err := b.call(k, i); err != nil {
 			return err
 		}
 	}
 	if !computes {
-		if err := b.board.fence(); err != nil {
+		if err := b.words.awaitAll(); err != nil {
 			return err
 		}
 	}
+
 	for i := range k.buckets {
-		if k.wrong != nil {
+		if k.countWrong != nil {
 			b.buffers = k.buckets[i]
-			b.wrong[contender] += int64(k.wrong((first + i) % period))
+			b.wrongElements[subject] += int64(k.countWrong((first + i) % period))
 		}
 	}
 	return nil
 }
 
 // call makes and times one call.
-func (b *bench[T]) call(k *contender[T], bucket int) error {
+func (b *bench[T]) call(k *subject[T], bucket int) error {
 	b.bucket, b.buffers, b.gaveUp = bucket, k.buckets[bucket], false
 	start := nanotime()
 	err := k.run()
@@ -239,34 +244,34 @@ func (b *bench[T]) call(k *contender[T], bucket int) error {
 	}
 	end := nanotime()
 	if b.gaveUp {
-		end = gaveUp
+		end = unfinished
 	}
 	b.stamps = append(b.stamps, start, end)
 	return err
 }
 
-// gaveUp stands for the end of a call that does not count.
-const gaveUp = -1
+// unfinished stands for the end of a call that does not count.
+const unfinished = -1
 
 // record adds the turn that has just ended to the schedule's measurements, on rank 0.
-func (b *bench[T]) record(contender int, wall time.Duration) {
-	k := b.contenders[contender]
+func (b *bench[T]) record(subject int, wall time.Duration) {
+	k := b.subjects[subject]
 	var used time.Duration
 	for rank := range b.c.Ranks {
-		used += b.board.report(rank).cpu()
+		used += b.words.ofRank(rank).cpu()
 	}
-	b.schedule.recordCPU(contender, used, wall)
+	b.schedule.recordCPU(subject, used, wall)
 	for i := 0; i < len(b.stamps); i += 2 {
 		var arrived, ended, whole int64 // the last arrival, the last end, the longest call
 		valid := true
 		for rank := range min(k.ranks, b.c.Ranks) {
-			stamps := b.board.report(rank).stamps()
+			stamps := b.words.ofRank(rank).stamps()
 			start, end := stamps[i], stamps[i+1]
-			valid = valid && end != gaveUp
+			valid = valid && end != unfinished
 			arrived, ended, whole = max(arrived, start), max(ended, end), max(whole, end-start)
 		}
 		if valid {
-			b.schedule.record(contender, time.Duration(ended-arrived)/k.parts, time.Duration(whole)/k.parts)
+			b.schedule.record(subject, time.Duration(ended-arrived)/k.parts, time.Duration(whole)/k.parts)
 		}
 	}
 }
@@ -278,13 +283,14 @@ func (b *bench[T]) rows(entries []chosen) (rows []Row) {
 	measured := func(row Row) Row {
 		b.schedule.times(i, &row)
 		for rank := range b.c.Ranks {
-			row.Errors += int(b.board.report(rank).wrong()[i])
+			row.Errors += int(b.words.ofRank(rank).wrongElements()[i])
 		}
 		i++
 		return row
 	}
-	for b.contenders[i].library == Yardstick {
-		rows = append(rows, measured(Row{Library: Yardstick, Entry: b.contenders[i].name}))
+
+	for b.subjects[i].library == Yardstick {
+		rows = append(rows, measured(Row{Library: Yardstick, Entry: b.subjects[i].name}))
 	}
 	for _, e := range entries {
 		row := e.row()

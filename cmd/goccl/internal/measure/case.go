@@ -61,14 +61,17 @@ func (c Case) collective() ccl.Collective {
 	return coll
 }
 
-// elementSize returns the length of an element in bytes, 1 without a type.
-func (c Case) elementSize() int {
-	var d ccl.DType
-	if d.UnmarshalText([]byte(c.DType)) != nil {
-		return 1
+// dtype returns the element type, Uint8 for a barrier, which has none.
+func (c Case) dtype() ccl.DType {
+	d := ccl.Uint8
+	if c.DType != "" {
+		_ = d.UnmarshalText([]byte(c.DType)) // Plan.Validate has checked its name
 	}
-	return d.Size()
+	return d
 }
+
+// elementSize returns the length of an element in bytes, 1 without a type.
+func (c Case) elementSize() int { return c.dtype().Size() }
 
 // Section returns the case without its length; tables and pictures show the cases
 // of a section together.
@@ -90,6 +93,7 @@ func (c Case) Title() string {
 	case c.Op != "":
 		text += " by " + c.Op
 	}
+
 	switch c.collective() {
 	case ccl.CollReduce, ccl.CollGather:
 		text += fmt.Sprintf(" to rank %d", c.Root)
@@ -118,8 +122,8 @@ func (c Case) Title() string {
 	return fmt.Sprintf("%s, %d ranks", text, c.Ranks)
 }
 
-// Pace describes what the ranks do between the calls, as in "4 in a row after computing 250us +-10 %";
-// "" if each call starts at rest.
+// Pace describes what the ranks do between the calls, as in "4 in a row after computing 250us +-10
+// %"; "" if each call starts at rest.
 func (c Case) Pace() string {
 	if IsWorkload(c.Collective) {
 		does := "computes on the ranks' cores"
@@ -128,6 +132,7 @@ func (c Case) Pace() string {
 		}
 		return fmt.Sprintf("backward %s for %s", does, strings.ReplaceAll(c.Compute.String(), "µ", "u"))
 	}
+
 	text := ""
 	if n := c.buckets(); n > 1 {
 		text = fmt.Sprintf("%d in a row", n)

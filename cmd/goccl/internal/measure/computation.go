@@ -41,12 +41,12 @@ func newComputation(d time.Duration, jitter float64, rank int) *computation {
 
 // run computes a share of the requested time.
 func (c *computation) run(share float64) {
-	left := int(share * c.elements * (1 + c.jitter*(2*c.random.Float64()-1)))
-	for left > 0 {
-		n := min(left, len(c.x)-c.at)
+	remaining := int(share * c.elements * (1 + c.jitter*(2*c.random.Float64()-1)))
+	for remaining > 0 {
+		n := min(remaining, len(c.x)-c.at)
 		multiplyAdd(c.x[c.at:][:n])
 		c.at = (c.at + n) % len(c.x)
-		left -= n
+		remaining -= n
 	}
 }
 

@@ -3,9 +3,9 @@
 // # Model
 //
 // A Plan is a matrix of Cases; a Case is a call to measure: collective, type,
-// operation, length, ranks. Job.Measure hosts the ranks of one case as a program
+// operation, length, ranks. Setup.Measure hosts the ranks of one case as a program
 // would, with dist.Spawn and dist.InitProcessGroup; or, in a process that a launcher started, it
-// is one of them, and the others run Serve (see Team). Contenders take turns: the
+// is one of them, and the others run Serve (see Team). Subjects take turns: the
 // requested algorithms and the yardsticks, which are
 //
 //   - own copy: every rank copies its own input, or that many bytes if its result is
@@ -22,12 +22,13 @@
 //
 // Over a transport whose ranks share no memory, peer copy and core to core are left out.
 //
-// A case can also be a workload: steps of training a network on package ddp, with backward passes that compute or wait.
-// Its floor is one all-reduce of all gradients, and the yardstick backward is a step without communication. A turn is one step.
+// A case can also be a workload: steps of training a network on package ddp, with backward passes
+// that compute or wait. Its floor is one all-reduce of all gradients, and the yardstick backward is
+// a step without communication. A turn is one step.
 //
-// A turn is a batch of calls of one contender that takes about a millisecond. Each round
-// has one turn of every contender, in random order, so that disturbances of the machine
-// affect all contenders equally.
+// A turn is a batch of calls of one subject that takes about a millisecond. Each round
+// has one turn of every subject, in random order, so that disturbances of the machine
+// affect all subjects equally.
 //
 // Around each call, outside of the measured time, every rank rewrites its input with
 // values that differ from call to call; all ranks synchronise twice, so that none is still
@@ -36,16 +37,16 @@
 // rank computes instead, and nothing but the calls synchronises the ranks. A step is
 // what is between two rewritings: one call, or one in each of the case's buckets.
 //
-// The time of a call begins when its last rank begins it and ends when its last rank has returned, by a
-// clock that each rank reads just before and just after. The whole call is that of the rank that was
-// in it longest.
+// The time of a call begins when its last rank begins it and ends when its last rank has returned,
+// by a clock that each rank reads just before and just after. The whole call is that of the rank
+// that was in it longest.
 //
 // Results are medians, percentiles and minima in microseconds, and bandwidths
 // in GB/s (1e9 bytes) by the definitions of NVIDIA's nccl-tests; see Bandwidth.
 //
 // # Concurrency
 //
-// One Job.Measure at a time: the yardsticks, and the way in which ranks wait, assume
+// One Setup.Measure at a time: the yardsticks, and the way in which ranks wait, assume
 // that nothing else runs in the process. Values are plain data.
 //
 // # Failure

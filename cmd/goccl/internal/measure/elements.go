@@ -1,11 +1,9 @@
 package measure
 
 import (
-	"context"
 	"math"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/half"
 )
 
@@ -19,31 +17,25 @@ type elements[T ccl.Element] struct {
 	divide func(sum T, by int) T
 }
 
-// measureCase is measure for one type.
-type measureCase func(ctx context.Context, j *Job, settings *config.Settings, c Case) (Result, error)
-
-var measureOf = map[ccl.DType]measureCase{
-	ccl.Uint8:      of(integers[uint8]()),
-	ccl.Int8:       of(integers[int8]()),
-	ccl.Uint16:     of(integers[uint16]()),
-	ccl.Int16:      of(integers[int16]()),
-	ccl.Uint32:     of(integers[uint32]()),
-	ccl.Int32:      of(integers[int32]()),
-	ccl.Uint64:     of(integers[uint64]()),
-	ccl.Int64:      of(integers[int64]()),
-	ccl.Float32:    of(floats[float32](1 << 24)),
-	ccl.Float64:    of(floats[float64](min(1<<53, math.MaxInt))),
-	ccl.Float16:    of(halves(half.NewFloat16, 1<<11)),
-	ccl.BFloat16:   of(halves(half.NewBFloat16, 1<<8)),
-	ccl.Complex64:  of(complexes[complex64](1 << 24)),
-	ccl.Complex128: of(complexes[complex128](min(1<<53, math.MaxInt))),
+// runOf is the part of a rank in a collective, for each type.
+var runOf = map[ccl.DType]runRank{
+	ccl.Uint8:      runCollective(integers[uint8]()),
+	ccl.Int8:       runCollective(integers[int8]()),
+	ccl.Uint16:     runCollective(integers[uint16]()),
+	ccl.Int16:      runCollective(integers[int16]()),
+	ccl.Uint32:     runCollective(integers[uint32]()),
+	ccl.Int32:      runCollective(integers[int32]()),
+	ccl.Uint64:     runCollective(integers[uint64]()),
+	ccl.Int64:      runCollective(integers[int64]()),
+	ccl.Float32:    runCollective(floats[float32](1 << 24)),
+	ccl.Float64:    runCollective(floats[float64](min(1<<53, math.MaxInt))),
+	ccl.Float16:    runCollective(halves(half.NewFloat16, 1<<11)),
+	ccl.BFloat16:   runCollective(halves(half.NewBFloat16, 1<<8)),
+	ccl.Complex64:  runCollective(complexes[complex64](1 << 24)),
+	ccl.Complex128: runCollective(complexes[complex128](min(1<<53, math.MaxInt))),
 }
 
-func of[T ccl.Element](e elements[T]) measureCase {
-	return func(ctx context.Context, j *Job, settings *config.Settings, c Case) (Result, error) {
-		return measure(ctx, j, settings, c, e, addCollective)
-	}
-}
+func runCollective[T ccl.Element](e elements[T]) runRank { return runAs(e, addCollective) }
 
 // integers wrap: all sums are exact.
 func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]() elements[T] {

@@ -96,6 +96,7 @@ func caches(dir string) string {
 		}
 		all = append(all, name+" "+Contents(filepath.Join(index, "size")))
 	}
+
 	return strings.Join(all, ", ")
 }
 

@@ -32,10 +32,10 @@ algorithms:
 rules: [{ranks: "3-", algorithm: ring}, {algorithm: direct}]
 `
 
-func job(t *testing.T, entries ...string) *Job {
+func job(t *testing.T, entries ...string) *Setup {
 	c, err := config.Parse("ccl.yaml", []byte(cfg))
 	require.NoError(t, err)
-	return &Job{Config: c, Entries: entries, Budget: quick}
+	return &Setup{Config: c, Entries: entries, Budget: quick}
 }
 
 // during is called by the kernels of broken, if it is set.
@@ -138,7 +138,7 @@ func defined(t *testing.T, c Case) bool {
 	return false
 }
 
-// Every contender has a row, with times, bandwidths and ratios.
+// Every subject has a row, with times, bandwidths and ratios.
 func TestRows(t *testing.T) {
 	p := Plan{
 		Collectives: []string{"all_reduce", "all_gather", "broadcast", barrier},
@@ -251,21 +251,21 @@ func TestYardsticksAreVerified(t *testing.T) {
 			}
 			b.bucket, b.buffers = 1, b.private[1]
 			fill(b.send, b.inputs[b.rank], 5)
-			for _, k := range b.contenders {
-				if k.library != Yardstick || k.wrong == nil {
+			for _, k := range b.subjects {
+				if k.library != Yardstick || k.countWrong == nil {
 					continue
 				}
 				clear(b.room)
 				if k.show != nil {
 					k.show(4)
 				}
-				if err := errors.Join(b.meet(), k.run()); err != nil {
+				if err := errors.Join(b.awaitAll(), k.run()); err != nil {
 					return err
 				}
 				result := k.result()
-				before := k.wrong(5)
+				before := k.countWrong(5)
 				result[len(result)-1]++
-				if after := k.wrong(5); before != 0 || after != 1 {
+				if after := k.countWrong(5); before != 0 || after != 1 {
 					return fmt.Errorf("%s, %s: %d elements are wrong, and then %d", m.collective, k.name, before, after)
 				}
 				mu.Lock()

@@ -29,29 +29,33 @@ const (
 // Error names the flag.
 func (m *Mistake) Error() string { return fmt.Sprintf("--%s %s: %s", m.Of, m.Value, m.Message) }
 
-// Check returns a *Mistake for a value of the jobs, combinations of one command whose configurations Vary has
-// changed, with which no case can be measured: a transport that does not exist, an entry that none of the
-// configurations has, a parameter that no algorithm of the entry takes.
-func Check(jobs []*Job) error {
-	for _, j := range jobs {
-		if err := mistakeOf(j.resolveOne(config.Default(), ""), ""); err != nil {
-			return &Mistake{OfTransport, j.Transport, err.Message}
+// Check returns a *Mistake for a value of the setups, combinations of one command whose
+// configurations Vary has changed, with which no case can be measured: a transport that does not
+// exist, an entry that none of the configurations has, a parameter that no algorithm of the entry
+// takes.
+func Check(setups []*Setup) error {
+	for _, s := range setups {
+		if err := mistakeOf(s.resolveOne(config.Default(), ""), ""); err != nil {
+			return &Mistake{OfTransport, s.Transport, err.Message}
 		}
 	}
-	for _, v := range jobs[0].variants() {
+
+	for _, v := range setups[0].variants() {
 		if v.entry == Auto {
 			continue
 		}
-		having := slices.DeleteFunc(slices.Clone(jobs), func(j *Job) bool { return !j.has(v.entry) })
+
+		having := slices.DeleteFunc(slices.Clone(setups), func(s *Setup) bool { return !s.has(v.entry) })
 		if len(having) == 0 {
 			of := OfParam
-			if slices.Contains(jobs[0].Entries, v.entry) {
+			if slices.Contains(setups[0].Entries, v.entry) {
 				of = OfAlgorithm
 			}
-			if err := mistakeOf(jobs[0].resolveOne(jobs[0].Config, v.entry), ""); err != nil {
+			if err := mistakeOf(setups[0].resolveOne(setups[0].Config, v.entry), ""); err != nil {
 				return &Mistake{of, v.entry, err.Message}
 			}
 		}
+
 		if err := faultyParams(having, v); err != nil {
 			return err
 		}
@@ -59,11 +63,11 @@ func Check(jobs []*Job) error {
 	return nil
 }
 
-// faultyParams returns the mistake in the parameters of a variant if all jobs find one.
-func faultyParams(jobs []*Job, v variant) error {
+// faultyParams returns the mistake in the parameters of a variant if all setups find one.
+func faultyParams(setups []*Setup, v variant) error {
 	var first *config.Error
-	for _, j := range jobs {
-		err := mistakeOf(j.resolveOne(j.Config, ""), "algorithms."+v.name()+".params")
+	for _, s := range setups {
+		err := mistakeOf(s.resolveOne(s.Config, ""), "algorithms."+v.name()+".params")
 		if err == nil {
 			return nil
 		}
@@ -71,19 +75,20 @@ func faultyParams(jobs []*Job, v variant) error {
 			first = err
 		}
 	}
+
 	if first == nil {
 		return nil
 	}
 	key, message, _ := strings.Cut(first.Message, ": ")
-	if slices.ContainsFunc(jobs[0].Params, func(p Param) bool { return p.Entry == v.entry && p.Key == key }) {
+	if slices.ContainsFunc(setups[0].Params, func(p Param) bool { return p.Entry == v.entry && p.Key == key }) {
 		return &Mistake{OfParam, v.entry + "." + key, message}
 	}
 	return &Mistake{OfParam, v.entry, first.Message}
 }
 
 // resolveOne returns the error of a group of one rank with a configuration.
-func (j *Job) resolveOne(c *config.Config, algorithm string) error {
-	_, err := c.Resolve(config.Request{Ranks: 1, Transport: j.Transport, Algorithm: algorithm})
+func (s *Setup) resolveOne(c *config.Config, algorithm string) error {
+	_, err := c.Resolve(config.Request{Ranks: 1, Transport: s.Transport, Algorithm: algorithm})
 	return err
 }
 
@@ -95,8 +100,8 @@ func mistakeOf(err error, key string) *config.Error {
 		}
 		return nil
 	}
-	if one, ok := errors.AsType[*config.Error](err); ok && (key == "" || one.Key == key) {
-		return one
+	if e, ok := errors.AsType[*config.Error](err); ok && (key == "" || e.Key == key) {
+		return e
 	}
 	return nil
 }

@@ -51,29 +51,58 @@ func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
-	if err := errors.Join(noTwins(p.Collectives), noTwins(p.Workloads), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks)); err != nil {
-		return err
+	checks := []func() error{
+		func() error {
+			return errors.Join(noTwins(p.Collectives), noTwins(p.Workloads), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks))
+		},
+		func() error { return checkAll(p.Collectives, CheckCollective) },
+		func() error { return checkAll(p.Workloads, checkWorkload) },
+		func() error { return checkAll(p.DTypes, CheckDType) },
+		func() error { return checkAll(p.Ops, CheckOp) },
+		p.checkComputing,
+		func() error { return checkAll(p.Ranks, p.checkRanks) },
 	}
-	for _, name := range p.Collectives {
-		if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil && name != barrier {
-			return fmt.Errorf("%w; barrier can be measured as well", err)
-		}
-	}
-	for _, name := range p.Workloads {
-		if _, err := workload.Named(name); err != nil {
+	for _, check := range checks {
+		if err := check(); err != nil {
 			return err
 		}
 	}
-	for _, name := range p.DTypes {
-		if err := new(ccl.DType).UnmarshalText([]byte(name)); err != nil {
+	return nil
+}
+
+func checkAll[T any](values []T, check func(T) error) error {
+	for _, v := range values {
+		if err := check(v); err != nil {
 			return err
 		}
 	}
-	for _, name := range p.Ops {
-		if err := new(ccl.Op).UnmarshalText([]byte(name)); err != nil {
-			return err
-		}
+	return nil
+}
+
+// CheckCollective returns an error if there is no collective of that name.
+func CheckCollective(name string) error {
+	if name == barrier {
+		return nil
 	}
+	if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil {
+		return fmt.Errorf("%w; barrier can be measured as well", err)
+	}
+	return nil
+}
+
+// CheckDType returns an error if there is no element type of that name.
+func CheckDType(name string) error { return new(ccl.DType).UnmarshalText([]byte(name)) }
+
+// CheckOp returns an error if there is no operation of that name.
+func CheckOp(name string) error { return new(ccl.Op).UnmarshalText([]byte(name)) }
+
+func checkWorkload(name string) error {
+	_, err := workload.Named(name)
+	return err
+}
+
+// checkComputing checks how ranks compute before their calls.
+func (p *Plan) checkComputing() error {
 	switch {
 	case p.Compute < 0:
 		return fmt.Errorf("computing for %v: at least 0", p.Compute)
@@ -84,13 +113,16 @@ func (p *Plan) Validate() error {
 	case p.Buckets < 0 || p.Buckets > MaxBuckets:
 		return fmt.Errorf("%d calls in a row: from 1 to %d are possible", p.Buckets, MaxBuckets)
 	}
-	for _, n := range p.Ranks {
-		if n < 1 || n > config.MaxRanks {
-			return fmt.Errorf("%d ranks: from 1 to %d are possible", n, config.MaxRanks)
-		}
-		if p.Root < 0 || p.Root >= n {
-			return fmt.Errorf("root %d is not a rank of %d", p.Root, n)
-		}
+	return nil
+}
+
+// checkRanks checks a number of ranks.
+func (p *Plan) checkRanks(n int) error {
+	switch {
+	case n < 1 || n > config.MaxRanks:
+		return fmt.Errorf("%d ranks: from 1 to %d are possible", n, config.MaxRanks)
+	case p.Root < 0 || p.Root >= n:
+		return fmt.Errorf("root %d is not a rank of %d", p.Root, n)
 	}
 	return nil
 }
@@ -119,23 +151,25 @@ func (p *Plan) Cases() (cases []Case) {
 			if coll.Rooted() {
 				c.Root = p.Root
 			}
-			ops, places := []string{""}, formsOf(coll)
+
+			ops, forms := []string{""}, formsOf(coll)
 			if coll.Reduces() {
 				ops = p.Ops
 			}
-			if len(places) > 1 {
-				places = p.InPlace
+			if len(forms) > 1 {
+				forms = p.InPlace
 			}
+
 			c.Consume = p.Consume
-			for _, dtype := range p.DTypes {
-				c.DType = dtype
+			for _, c.DType = range p.DTypes {
 				for _, c.Op = range ops {
-					for _, c.InPlace = range places {
+					for _, c.InPlace = range forms {
 						cases = append(cases, c.ofLengths(p.Bytes)...)
 					}
 				}
 			}
 		}
+
 		for _, name := range p.Workloads {
 			for _, wait := range []bool{true, false} {
 				cases = append(cases, Case{Ranks: ranks, Compute: p.Compute, Wait: wait}.workload(name))

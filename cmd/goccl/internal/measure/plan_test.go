@@ -140,9 +140,9 @@ func TestValidate(t *testing.T) {
 	} {
 		require.ErrorContains(t, p.Validate(), says)
 	}
-	good := Job{Budget: DefaultBudget, Entries: []string{"ring", Auto}}
+	good := Setup{Budget: DefaultBudget, Entries: []string{"ring", Auto}}
 	require.NoError(t, good.Validate())
-	require.ErrorContains(t, (&Job{Budget: DefaultBudget, Entries: []string{"ring", "ring"}}).Validate(), "ring is there twice")
+	require.ErrorContains(t, (&Setup{Budget: DefaultBudget, Entries: []string{"ring", "ring"}}).Validate(), "ring is there twice")
 	for says, b := range map[string]Budget{
 		"time 0s":              {MinCalls: 1, MaxCalls: 1},
 		"warm-up of -1":        {Time: 1, Warmup: -1, MinCalls: 1, MaxCalls: 1},
@@ -160,18 +160,18 @@ func TestValidate(t *testing.T) {
 // Buffers that exceed the memory are rejected before they are allocated.
 func TestMemory(t *testing.T) {
 	c := Case{Collective: "all_gather", Ranks: 4, Bytes: 1 << 20, InPlace: true}
-	require.NoError(t, c.fits(36<<20, nil))
-	require.NoError(t, c.fits(0, nil), "the available memory is unknown")
-	require.ErrorContains(t, c.fits(36<<20-1, nil), "needs 36 MiB of memory, and 35 are available")
+	require.NoError(t, c.checkMemory(36<<20, nil))
+	require.NoError(t, c.checkMemory(0, nil), "the available memory is unknown")
+	require.ErrorContains(t, c.checkMemory(36<<20-1, nil), "needs 36 MiB of memory, and 35 are available")
 	c.InPlace = false
-	require.NoError(t, c.fits(24<<20, nil))
-	require.Error(t, c.fits(24<<20-1, nil))
+	require.NoError(t, c.checkMemory(24<<20, nil))
+	require.Error(t, c.checkMemory(24<<20-1, nil))
 	c.Collective = "gather" // only the root has all
-	require.NoError(t, c.fits(15<<20, nil))
-	require.Error(t, c.fits(15<<20-1, nil))
+	require.NoError(t, c.checkMemory(15<<20, nil))
+	require.Error(t, c.checkMemory(15<<20-1, nil))
 	c.Buckets = 2
-	require.NoError(t, c.fits(30<<20, nil))
-	require.Error(t, c.fits(30<<20-1, nil))
+	require.NoError(t, c.checkMemory(30<<20, nil))
+	require.Error(t, c.checkMemory(30<<20-1, nil))
 	c.Collective, c.Ranks, c.Bytes = "all_gather", 1<<16, 1<<40
-	require.Error(t, c.fits(1<<62, nil), "more than can be counted")
+	require.Error(t, c.checkMemory(1<<62, nil), "more than can be counted")
 }

@@ -29,7 +29,7 @@ const (
 	CoreToCore = "core_to_core"
 )
 
-// Row is the measurement of one contender of a case. What was not measured
+// Row is the measurement of one subject of a case. What was not measured
 // is 0.
 type Row struct {
 	Library string `json:"library"`
@@ -58,8 +58,8 @@ type Row struct {
 	XOwnCopy  float64 `json:"x_own_copy"`
 	XPeerCopy float64 `json:"x_peer_copy"`
 	XFloor    float64 `json:"x_floor"`
-	// Of a workload: how much longer a step takes than backward, in microseconds; the share of communication that
-	// AtEnd adds and this row does not; the median divided by AtEnd's.
+	// Of a workload: how much longer a step takes than backward, in microseconds; the share of
+	// communication that AtEnd adds and this row does not; the median divided by AtEnd's.
 	Added  float64 `json:"added_us,omitempty"`
 	Hidden float64 `json:"hidden,omitempty"`
 	XAtEnd float64 `json:"x_at_end,omitempty"`
@@ -77,10 +77,10 @@ type Result struct {
 	Transport string `json:"transport"`
 	Topology  string `json:"topology,omitempty"` // its kind, with extents if they were asked for
 	Config    string `json:"config,omitempty"`   // the configuration file
-	// Company is how many of the ranks' cores other programs used, as
-	// far as known: 0 on a quiet machine, 1 if one other program runs all the time.
-	Company float64 `json:"company"`
-	Rows    []Row   `json:"rows"`
+	// OtherLoad is how many of the ranks' cores other programs used, as far as known: 0 on a quiet
+	// machine, 1 if another program runs all the time.
+	OtherLoad float64 `json:"company"`
+	Rows      []Row   `json:"rows"`
 }
 
 // Section is what the results of a table, or of a picture, have in common.
@@ -94,8 +94,8 @@ func (r Result) Section() Section {
 	return Section{r.Case.Section(), r.Transport, r.Topology, r.Config}
 }
 
-// place is the transport, and a topology other than a ring: " over local".
-func (r Result) place() (text string) {
+// location is the transport, and a topology other than a ring: " over local".
+func (r Result) location() (text string) {
 	if r.Transport != "" {
 		text += " over " + r.Transport
 	}
@@ -150,7 +150,8 @@ func (c Case) compared(rows []Row) []Row {
 		ofSteps(r)
 		return rows
 	}
-	own, peer, floor := r.Yardstick(OwnCopy), r.Yardstick(PeerCopy), r.Floor()
+
+	self, peer, floor := r.Yardstick(OwnCopy), r.Yardstick(PeerCopy), r.Floor()
 	for i := range rows {
 		row := &rows[i]
 		if c.Bytes == 0 || row.Library == Yardstick && (row.Entry == Barrier || row.Entry == CoreToCore) {
@@ -158,7 +159,7 @@ func (c Case) compared(rows []Row) []Row {
 		}
 		row.AlgBW, row.BusBW = c.Bandwidth(row.P50)
 		row.AlgBW, row.BusBW = rounded(row.AlgBW), rounded(row.BusBW)
-		row.XOwnCopy, row.XPeerCopy = ratio(row.P50, own.P50), ratio(row.P50, peer.P50)
+		row.XOwnCopy, row.XPeerCopy = ratio(row.P50, self.P50), ratio(row.P50, peer.P50)
 		row.XFloor = ratio(row.P50, floor.P50)
 	}
 	return rows
@@ -192,13 +193,13 @@ type Config struct {
 	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
 }
 
-// Heading is the title of a result's section in the document: with its configuration, if others of the document have
-// another one.
-func (d *Document) Heading(r Result) string { return r.Title() + d.Place(r) }
+// Heading is the title of a result's section in the document: with its configuration, if others of
+// the document have another one.
+func (d *Document) Heading(r Result) string { return r.Title() + d.Location(r) }
 
-// Place is the part of a heading that says where a result was measured.
-func (d *Document) Place(r Result) string {
-	text := r.place()
+// Location is the part of a heading that says where a result was measured.
+func (d *Document) Location(r Result) string {
+	text := r.location()
 	if r.Config != "" && r.Config != d.Config.File {
 		text += ", " + r.Config
 	}

@@ -21,12 +21,12 @@ const (
 // maxTurnCalls bounds the calls of a turn of several steps.
 const maxTurnCalls = 1024
 
-// turn is a batch of steps of one contender, of which the first skip do not count; a turn
+// turn is a batch of steps of one subject, of which the first skip do not count; a turn
 // without steps is the end.
 type turn struct {
-	contender int
-	steps     int
-	skip      int
+	subject int
+	steps   int
+	skip    int
 }
 
 // schedule determines the order of turns, and keeps the measurements. It
@@ -35,11 +35,11 @@ type schedule struct {
 	budget   Budget
 	turnTime time.Duration
 	calls    int             // of each step
-	settles  []bool          // the contenders whose turns begin with settleSteps
-	made     []int           // counted steps of each contender
+	settles  []bool          // the subjects whose turns begin with settleSteps
+	made     []int           // counted steps of each subject
 	samples  []samples       // of the counted calls of each
 	perStep  []time.Duration // time of a step of each in its last turn, including the work around it
-	order    []int           // of the contenders in this round
+	order    []int           // of the subjects in this round
 	at       int             // index of the current turn in order
 	warm     bool
 	shuffle  *rand.Rand
@@ -48,7 +48,7 @@ type schedule struct {
 	start    time.Time // of the first counted turn
 }
 
-// samples are the measurements of one contender.
+// samples are the measurements of one subject.
 type samples struct {
 	times []time.Duration // from the arrival of the last rank
 	whole []time.Duration // on the rank whose call took longest
@@ -56,22 +56,22 @@ type samples struct {
 	wall  time.Duration   // of these turns
 }
 
-func newSchedule(budget Budget, c Case, contenders int) *schedule {
+func newSchedule(budget Budget, c Case, subjects int) *schedule {
 	s := &schedule{
 		budget:   budget,
 		turnTime: turnTime,
 		calls:    c.buckets(),
-		settles:  make([]bool, contenders),
-		made:     make([]int, contenders),
-		samples:  make([]samples, contenders),
-		perStep:  make([]time.Duration, contenders),
+		settles:  make([]bool, subjects),
+		made:     make([]int, subjects),
+		samples:  make([]samples, subjects),
+		perStep:  make([]time.Duration, subjects),
 		warm:     budget.Warmup == 0,
 		shuffle:  rand.New(rand.NewPCG(1, 2)),
 	}
-	if !IsWorkload(c.Collective) { // whose steps are turns of their own
+	if !IsWorkload(c.Collective) { // steps of a workload are turns of their own
 		s.turnTime = max(turnTime, turnSteps*c.Compute)
 	}
-	for i := range contenders {
+	for i := range subjects {
 		s.order = append(s.order, i)
 		s.perStep[i] = s.turnTime
 	}
@@ -82,7 +82,7 @@ func newSchedule(budget Budget, c Case, contenders int) *schedule {
 func (s *schedule) next(ctx context.Context) turn {
 	now := time.Now()
 	if s.last.steps > 0 {
-		s.perStep[s.last.contender] = max(1, now.Sub(s.began)/time.Duration(s.last.steps))
+		s.perStep[s.last.subject] = max(1, now.Sub(s.began)/time.Duration(s.last.steps))
 	}
 	s.last, s.began = s.pick(ctx, now), now
 	return s.last
@@ -92,6 +92,7 @@ func (s *schedule) pick(ctx context.Context, now time.Time) turn {
 	if ctx.Err() != nil {
 		return turn{}
 	}
+
 	for {
 		if s.at == len(s.order) {
 			s.at, s.warm = 0, true
@@ -100,17 +101,19 @@ func (s *schedule) pick(ctx context.Context, now time.Time) turn {
 			}
 			s.shuffle.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
 		}
+
 		k := s.order[s.at]
 		s.at++
 		if !s.warm {
 			steps := s.stepsOf(s.budget.Warmup)
-			return turn{contender: k, steps: steps, skip: steps}
+			return turn{subject: k, steps: steps, skip: steps}
 		}
 		if s.start.IsZero() {
 			s.start = now
 		}
-		if left := s.stepsOf(s.budget.MaxCalls) - s.made[k]; left > 0 {
-			t := turn{contender: k, steps: min(left, max(1, int(s.turnTime/s.perStep[k])), max(1, maxTurnCalls/s.calls))}
+
+		if remaining := s.stepsOf(s.budget.MaxCalls) - s.made[k]; remaining > 0 {
+			t := turn{subject: k, steps: min(remaining, max(1, int(s.turnTime/s.perStep[k])), max(1, maxTurnCalls/s.calls))}
 			s.made[k] += t.steps
 			if s.settles[k] {
 				t.steps += settleSteps
@@ -124,7 +127,7 @@ func (s *schedule) pick(ctx context.Context, now time.Time) turn {
 // stepsOf returns the number of steps that have at least that many calls.
 func (s *schedule) stepsOf(calls int) int { return (calls + s.calls - 1) / s.calls }
 
-// enough reports, between two rounds, whether the last round was the last one. Contenders
+// enough reports, between two rounds, whether the last round was the last one. Subjects
 // share the time, so that all of them run until the end.
 func (s *schedule) enough(now time.Time) bool {
 	spent, all := !s.start.IsZero() && now.Sub(s.start) >= s.budget.Time*time.Duration(len(s.samples)), true
@@ -137,20 +140,20 @@ func (s *schedule) enough(now time.Time) bool {
 
 // record adds the times of a call: from the arrival of the last rank, and on the rank whose
 // call took longest.
-func (s *schedule) record(contender int, d, whole time.Duration) {
-	of := &s.samples[contender]
+func (s *schedule) record(subject int, d, whole time.Duration) {
+	of := &s.samples[subject]
 	of.times, of.whole = append(of.times, d), append(of.whole, whole)
 }
 
 // recordCPU adds the CPU time of all ranks in a turn, and the turn's length.
-func (s *schedule) recordCPU(contender int, cpu, wall time.Duration) {
-	s.samples[contender].cpu += cpu
-	s.samples[contender].wall += wall
+func (s *schedule) recordCPU(subject int, cpu, wall time.Duration) {
+	s.samples[subject].cpu += cpu
+	s.samples[subject].wall += wall
 }
 
-// times sets what was measured of a contender in its row.
-func (s *schedule) times(contender int, row *Row) {
-	of := &s.samples[contender]
+// times sets what was measured of a subject in its row.
+func (s *schedule) times(subject int, row *Row) {
+	of := &s.samples[subject]
 	if row.Calls = len(of.times); row.Calls == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// play runs a schedule with contenders of known cost, and returns the turns.
+// play runs a schedule with subjects of known cost, and returns the turns.
 func play(ctx context.Context, s *schedule, cost []time.Duration) (turns []turn) {
 	for {
 		next := s.next(ctx)
@@ -17,14 +17,14 @@ func play(ctx context.Context, s *schedule, cost []time.Duration) (turns []turn)
 			return turns
 		}
 		turns = append(turns, next)
-		time.Sleep(time.Duration(next.steps) * cost[next.contender])
+		time.Sleep(time.Duration(next.steps) * cost[next.subject])
 		for range (next.steps - next.skip) * s.calls {
-			s.record(next.contender, cost[next.contender], 2*cost[next.contender])
+			s.record(next.subject, cost[next.subject], 2*cost[next.subject])
 		}
 	}
 }
 
-// Every round has one turn of each contender, of about a millisecond, until the time is used
+// Every round has one turn of each subject, of about a millisecond, until the time is used
 // up.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -40,11 +40,11 @@ func TestRounds(t *testing.T) {
 			round := turns[i : i+3]
 			steps := [3]int{}
 			for _, turn := range round {
-				require.Zero(t, steps[turn.contender], "twice in a round")
-				steps[turn.contender] = turn.steps
+				require.Zero(t, steps[turn.subject], "twice in a round")
+				steps[turn.subject] = turn.steps
 				require.Equal(t, i == 0, turn.skip == turn.steps)
 			}
-			orders[[3]int{round[0].contender, round[1].contender, round[2].contender}] = true
+			orders[[3]int{round[0].subject, round[1].subject, round[2].subject}] = true
 			if i > 0 {
 				require.Equal(t, [3]int{100, 10, 1}, steps)
 			} else {
@@ -93,10 +93,10 @@ func TestComputingTurns(t *testing.T) {
 		for _, turn := range turns {
 			seen[turn]++
 		}
-		require.Equal(t, 1, seen[turn{contender: 0, steps: 2, skip: 2}], "five calls are two steps")
-		require.Equal(t, 1, seen[turn{contender: 1, steps: 2, skip: 2}])
-		require.Positive(t, seen[turn{contender: 0, steps: turnSteps + settleSteps, skip: settleSteps}])
-		require.Equal(t, 1, seen[turn{contender: 1, steps: 250}], "all calls in the first turn")
+		require.Equal(t, 1, seen[turn{subject: 0, steps: 2, skip: 2}], "five calls are two steps")
+		require.Equal(t, 1, seen[turn{subject: 1, steps: 2, skip: 2}])
+		require.Positive(t, seen[turn{subject: 0, steps: turnSteps + settleSteps, skip: settleSteps}])
+		require.Equal(t, 1, seen[turn{subject: 1, steps: 250}], "all calls in the first turn")
 		require.Len(t, s.samples[1].times, 1000)
 		require.Equal(t, 4*s.made[0], len(s.samples[0].times))
 

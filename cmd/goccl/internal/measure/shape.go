@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"fmt"
-
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
@@ -27,18 +25,4 @@ func total(coll ccl.Collective, bytes, ranks, size int) int {
 		return (bytes/size + ranks - 1) / ranks * size
 	}
 	return bytes
-}
-
-// Undefined returns the error with which calls of an undefined reduction are
-// rejected, or nil.
-func Undefined(coll ccl.Collective, op ccl.Op, dtype ccl.DType) error {
-	switch scans := coll == ccl.CollScan || coll == ccl.CollExScan; {
-	case !coll.Reduces():
-		return nil
-	case !op.Defined(dtype):
-		return fmt.Errorf("ccl: %v: operation %v of %v is %w", coll, op, dtype, ccl.ErrNotImplemented)
-	case op == ccl.Avg && scans:
-		return fmt.Errorf("ccl: %v: operation %v is %w", coll, op, ccl.ErrNotImplemented)
-	}
-	return nil
 }

@@ -63,18 +63,18 @@ func fill[T any](x, pattern []T, phase int) {
 }
 
 // differing counts the elements of x that differ from a pattern that starts at a phase.
-func differing[T comparable](x, pattern []T, phase int) (wrong int) {
+func differing[T comparable](x, pattern []T, phase int) (n int) {
 	phase %= period
 	for lo := 0; lo < len(x); lo += period {
 		got := x[lo:min(lo+period, len(x))]
 		want := pattern[phase:][:len(got)]
 		for i, v := range got {
 			if v != want[i] {
-				wrong++
+				n++
 			}
 		}
 	}
-	return wrong
+	return n
 }
 
 // read loads one element of every cache line of x, and counts those that differ from

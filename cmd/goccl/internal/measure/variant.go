@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,11 +49,12 @@ func (g *Grid) UnmarshalText(text []byte) error {
 	if !given {
 		return nil
 	}
+
 	w, h, _ := strings.Cut(extents, "x")
-	var wrong [2]error
-	g.W, wrong[0] = strconv.Atoi(w)
-	g.H, wrong[1] = strconv.Atoi(h)
-	if errors.Join(wrong[:]...) != nil || g.W < 1 || g.H < 1 || kind == topology.Ring1D {
+	var errW, errH error
+	g.W, errW = strconv.Atoi(w)
+	g.H, errH = strconv.Atoi(h)
+	if errW != nil || errH != nil || g.W < 1 || g.H < 1 || kind == topology.Ring1D {
 		return fmt.Errorf("%q: want a kind, and for a 2-D kind its extents, as in torus_2d:3x2", text)
 	}
 	return nil
@@ -85,21 +85,23 @@ func (v variant) name() string {
 	return v.entry + " " + v.params
 }
 
-// variants returns what is measured: the entries, or Auto, in their order, then those that only have
-// parameters; an entry with parameters once for each combination of their values.
-func (j *Job) variants() (all []variant) {
-	entries := slices.Clone(j.Entries)
-	for _, p := range j.Params {
+// variants returns what is measured: the entries, or Auto, in their order, then those that only
+// have parameters; an entry with parameters once for each combination of their values.
+func (s *Setup) variants() (all []variant) {
+	entries := slices.Clone(s.Entries)
+	for _, p := range s.Params {
 		if !slices.Contains(entries, p.Entry) {
 			entries = append(entries, p.Entry)
 		}
 	}
+
 	for _, entry := range entries {
 		of := []variant{{entry: entry}}
-		for _, p := range j.Params {
+		for _, p := range s.Params {
 			if p.Entry != entry {
 				continue
 			}
+
 			var more []variant
 			for _, v := range of {
 				for _, value := range p.Values {
@@ -116,15 +118,15 @@ func (j *Job) variants() (all []variant) {
 }
 
 // Vary applies the topology and the parameters of its entries to Config.
-func (j *Job) Vary() (err error) {
-	if j.Grid != nil {
-		j.Config = j.Config.WithTopology(j.Grid.Kind, j.Grid.W, j.Grid.H)
+func (s *Setup) Vary() (err error) {
+	if s.Grid != nil {
+		s.Config = s.Config.WithTopology(s.Grid.Kind, s.Grid.W, s.Grid.H)
 	}
-	for _, v := range j.variants() {
-		if v.params == "" || !j.has(v.entry) {
+	for _, v := range s.variants() {
+		if v.params == "" || !s.has(v.entry) {
 			continue
 		}
-		if j.Config, err = j.Config.WithVariant(v.name(), v.entry, v.yaml); err != nil {
+		if s.Config, err = s.Config.WithVariant(v.name(), v.entry, v.yaml); err != nil {
 			return err
 		}
 	}

@@ -39,8 +39,8 @@ type backward struct {
 	compute *computation // nil: the rank waits
 }
 
-// run runs backward through the layers, which is the same time in all passes. It calls ready with each parameter's number
-// when its layer is done, the last parameter first.
+// run runs backward through the layers, which is the same time in all passes. It calls ready with
+// each parameter's number when its layer is done, the last parameter first.
 func (b *backward) run(w *workload.Workload, ready func(parameter int)) {
 	start := time.Now()
 	all, done, parameter := float64(w.Operations()), int64(0), len(w.Parameters())
@@ -68,8 +68,8 @@ type training struct {
 	parameters []workload.Parameter
 }
 
-// addWorkload adds the contenders of a case that is a workload: backward without communication and one all-reduce of all
-// gradients as yardsticks, barrier and core to core, and its rows.
+// addWorkload adds the subjects of a case that is a workload: backward without communication and
+// one all-reduce of all gradients as yardsticks, barrier and core to core, and its rows.
 func addWorkload(b *bench[float32], _ []chosen) error {
 	t := &training{bench: b}
 	var err error
@@ -87,6 +87,7 @@ func addWorkload(b *bench[float32], _ []chosen) error {
 	if err != nil {
 		return err
 	}
+
 	whole := t.split(vector)
 	views, viewed, err := t.newReducer(whole, nil)
 	if err != nil {
@@ -108,6 +109,7 @@ func addWorkload(b *bench[float32], _ []chosen) error {
 		t.backward.run(&t.of, views.Ready)
 		return views.Wait(background)
 	})
+
 	t.add(Library, AtEnd, whole, func() error {
 		t.backward.run(&t.of, nothing)
 		return reduce()
@@ -128,8 +130,8 @@ func (t *training) split(vector []float32) (all [][]float32) {
 	return all
 }
 
-// newReducer returns a Reducer of parameters with these values, which no step reads, and its gradients. Without gradients
-// they are views.
+// newReducer returns a Reducer of parameters with these values, which no step reads, and its
+// gradients. Without gradients they are views.
 func (t *training) newReducer(values, gradients [][]float32) (*ddp.Reducer, [][]float32, error) {
 	var parameters []ddp.Parameter
 	for i, p := range t.parameters {
@@ -139,10 +141,12 @@ func (t *training) newReducer(values, gradients [][]float32) (*ddp.Reducer, [][]
 		}
 		parameters = append(parameters, ddp.Param(p.Name, values[i], gradient, p.Shape...))
 	}
+
 	group, err := dist.Default()
 	if err != nil {
 		return nil, nil, err
 	}
+
 	r, err := ddp.New(background, group, parameters, ddp.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -162,24 +166,26 @@ func (t *training) communicate(r *ddp.Reducer) error {
 	return r.Wait(background)
 }
 
-// add adds a contender. Before each step the gradients are rewritten; after it they are the mean over the ranks.
+// add adds a subject. Before each step the gradients are rewritten; after it they are the mean over
+// the ranks.
 func (t *training) add(library, name string, gradients [][]float32, run func() error) {
 	at := func(i int) int { return 37 * i } // gradients differ
-	k := &contender[float32]{library: library, name: name, run: run, ranks: t.c.Ranks, parts: 1, buckets: t.private}
+	k := &subject[float32]{library: library, name: name, run: run, ranks: t.c.Ranks, parts: 1, buckets: t.private}
 	if gradients != nil {
 		k.show = func(phase int) {
 			for i, g := range gradients {
 				fill(g, t.inputs[t.rank], (phase+at(i))%period)
 			}
 		}
-		k.wrong = func(phase int) (wrong int) {
+
+		k.countWrong = func(phase int) (n int) {
 			for i, g := range gradients {
-				wrong += differing(g, t.reduced[t.c.Ranks-1], phase+at(i))
+				n += differing(g, t.reduced[t.c.Ranks-1], phase+at(i))
 			}
-			return wrong
+			return n
 		}
 	}
-	t.contenders = append(t.contenders, k)
+	t.subjects = append(t.subjects, k)
 }
 
 // ofSteps sets what follows from the other rows of a workload.
@@ -195,6 +201,7 @@ func ofSteps(r Result) {
 			row.Added = row.P50 - alone.P50
 		}
 	}
+
 	for i := range r.Rows {
 		if row := &r.Rows[i]; row.Entry == Overlapped && end != nil {
 			row.Added = row.P50 - alone.P50

@@ -96,6 +96,6 @@ func TestWorkloadsRefuse(t *testing.T) {
 	p.Workloads = []string{"lenet5", "lenet5"}
 	require.ErrorContains(t, p.Validate(), "lenet5 is there twice")
 	c := workloadPlan(2).Cases()[0]
-	require.ErrorContains(t, c.fits(1<<20, []string{Private}), "lenet5 of float32")
-	require.NoError(t, c.fits(1<<21, []string{Private}), "2 ranks with 4 vectors of 241 KiB")
+	require.ErrorContains(t, c.checkMemory(1<<20, []string{Private}), "lenet5 of float32")
+	require.NoError(t, c.checkMemory(1<<21, []string{Private}), "2 ranks with 4 vectors of 241 KiB")
 }

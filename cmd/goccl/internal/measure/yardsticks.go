@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, a copy of a peer's data and core to
-// core need memory that ranks share, and core to core needs two cores.
+// addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, a copy of a
+// peer's data and core to core need memory that ranks share, and core to core needs two cores.
 func (b *bench[T]) addYardsticks() error {
 	if b.c.Collective != barrier {
 		b.addYardstick(b.ownCopy())
@@ -33,29 +33,29 @@ func (b *bench[T]) addYardsticks() error {
 // addSynchronisation adds the yardsticks that move no data.
 func (b *bench[T]) addSynchronisation() {
 	if b.c.Collective != barrier {
-		b.addYardstick(&contender[T]{name: Barrier, run: b.meet})
+		b.addYardstick(&subject[T]{name: Barrier, run: b.awaitAll})
 	}
 	if b.shared && b.c.Ranks > 1 && (usableCores() > 1 || dist.IsLaunched()) {
-		b.addYardstick(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
+		b.addYardstick(&subject[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
 	}
 }
 
-func (b *bench[T]) addYardstick(k *contender[T]) {
+func (b *bench[T]) addYardstick(k *subject[T]) {
 	k.library, k.parts, k.buckets = Yardstick, max(1, k.parts), b.private
 	if k.ranks == 0 {
 		k.ranks = b.c.Ranks
 	}
-	b.contenders = append(b.contenders, k)
+	b.subjects = append(b.subjects, k)
 }
 
-// ownCopy returns a yardstick: each rank copies its own data to each place of its result.
-func (b *bench[T]) ownCopy() *contender[T] {
+// ownCopy returns a yardstick: each rank copies its own data to each block of its result.
+func (b *bench[T]) ownCopy() *subject[T] {
 	return b.copying(OwnCopy, func(int) (int, []T) { return b.rank, b.send })
 }
 
-// peerCopy returns a yardstick: each rank copies the data of the next rank. If a rank gets all inputs,
-// it copies from all ranks, starting with the next.
-func (b *bench[T]) peerCopy() (*contender[T], error) {
+// peerCopy returns a yardstick: each rank copies the data of the next rank. If a rank gets all
+// inputs, it copies from all ranks, starting with the next.
+func (b *bench[T]) peerCopy() (*subject[T], error) {
 	n := b.c.Count()
 	region, err := ccl.CreateSharedRegion[T](background, b.comm, b.c.Ranks*len(b.private)*n)
 	if err != nil {
@@ -63,13 +63,14 @@ func (b *bench[T]) peerCopy() (*contender[T], error) {
 	}
 	all := region.Slice() // until the communicator is closed
 	shown := func(rank, bucket int) []T { return all[(rank*len(b.private)+bucket)*n:][:n] }
-	k := b.copying(PeerCopy, func(place int) (int, []T) {
+	k := b.copying(PeerCopy, func(block int) (int, []T) {
 		from := (b.rank + 1) % b.c.Ranks
-		if b.places() > 1 {
-			from = place
+		if b.blocks() > 1 {
+			from = block
 		}
 		return from, shown(from, b.bucket)
 	})
+
 	k.show = func(phase int) {
 		for bucket := range b.private {
 			fill(shown(b.rank, bucket), b.inputs[b.rank], (phase+bucket)%period)
@@ -78,12 +79,12 @@ func (b *bench[T]) peerCopy() (*contender[T], error) {
 	return k, nil
 }
 
-// places returns the number of inputs that this rank gets in copies.
-func (b *bench[T]) places() int { return len(b.room) / len(b.send) }
+// blocks returns the number of inputs that this rank gets in copies.
+func (b *bench[T]) blocks() int { return len(b.room) / len(b.send) }
 
 // copying returns a yardstick: each rank makes copies as long as its input or result, whichever is
-// longer, and then all ranks synchronise. from returns whose input is copied to a place.
-func (b *bench[T]) copying(name string, from func(place int) (rank int, input []T)) *contender[T] {
+// longer, and then all ranks synchronise. from returns which input is copied to a block.
+func (b *bench[T]) copying(name string, from func(block int) (rank int, input []T)) *subject[T] {
 	scatters, start := b.c.collective() == ccl.CollScatter, 0
 	if name == PeerCopy {
 		start = 1
@@ -94,25 +95,25 @@ func (b *bench[T]) copying(name string, from func(place int) (rank int, input []
 		}
 		return len(b.send)
 	}
-	return &contender[T]{
+	return &subject[T]{
 		name: name,
 		run: func() error {
-			n, places := length(), b.places()
-			for i := range places {
-				place := (b.rank + start + i) % places
-				_, input := from(place)
-				copy(b.room[place*n:][:n], input)
+			n, blocks := length(), b.blocks()
+			for i := range blocks {
+				block := (b.rank + start + i) % blocks
+				_, input := from(block)
+				copy(b.room[block*n:][:n], input)
 			}
-			return b.meet()
+			return b.awaitAll()
 		},
-		result: func() []T { return b.room[:b.places()*length()] },
-		wrong: func(phase int) (wrong int) {
-			n := length()
-			for place := range b.places() {
-				rank, _ := from(place)
-				wrong += differing(b.room[place*n:][:n], b.inputs[rank], phase)
+		result: func() []T { return b.room[:b.blocks()*length()] },
+		countWrong: func(phase int) (n int) {
+			length := length()
+			for block := range b.blocks() {
+				rank, _ := from(block)
+				n += differing(b.room[block*length:][:length], b.inputs[rank], phase)
 			}
-			return wrong
+			return n
 		},
 	}
 }
@@ -141,7 +142,7 @@ const reduceTile = 8 << 10
 // do the same work. For a reduction, each reads as many bytes as its input has and stores
 // one R-th of them: it copies the R blocks of its input onto each other. For a gather or a
 // scatter, each rank moves a block.
-func (b *bench[T]) reduceFloor() *contender[T] {
+func (b *bench[T]) reduceFloor() *subject[T] {
 	block, blocks := b.c.Count(), 1
 	switch coll := b.c.collective(); {
 	case coll.Reduces():
@@ -151,7 +152,7 @@ func (b *bench[T]) reduceFloor() *contender[T] {
 		block /= b.c.Ranks
 	}
 	tile := reduceTile / b.c.elementSize()
-	return &contender[T]{
+	return &subject[T]{
 		name: Floor,
 		run: func() error {
 			for lo := 0; lo < block; lo += tile {
@@ -160,10 +161,10 @@ func (b *bench[T]) reduceFloor() *contender[T] {
 					copy(b.room[lo:hi], b.send[at+lo:at+hi])
 				}
 			}
-			return b.meet()
+			return b.awaitAll()
 		},
 		result: func() []T { return b.room[:block] },
-		wrong: func(phase int) int {
+		countWrong: func(phase int) int {
 			return differing(b.room[:block], b.inputs[b.rank], phase+(blocks-1)*block)
 		},
 	}
@@ -177,17 +178,18 @@ const roundTrips = 32
 const giveUpLooks = 1 << 15
 
 // passWord passes a word from rank 0 to rank 1 and back: both count, and each waits
-// for the other's count. The ranks' calls are counted, so no word is met twice.
+// for the other's count. The ranks' calls are counted, so no count is read twice.
 func (b *bench[T]) passWord() error {
 	if b.rank > 1 {
 		return nil
 	}
-	own, other := b.board.word(b.rank), b.board.word(1-b.rank)
+	counter, other := b.words.counter(b.rank), b.words.counter(1-b.rank)
 	first := int64(b.calls-len(b.private)+b.bucket) * roundTrips
 	for n := first; n < first+roundTrips; n++ {
 		if b.rank == 0 {
-			atomic.StoreInt64(own, n)
+			atomic.StoreInt64(counter, n)
 		}
+
 		for looks := 0; atomic.LoadInt64(other) < n; looks++ {
 			if looks == giveUpLooks {
 				b.gaveUp = true
@@ -195,7 +197,7 @@ func (b *bench[T]) passWord() error {
 			}
 		}
 		if b.rank == 1 {
-			atomic.StoreInt64(own, n)
+			atomic.StoreInt64(counter, n)
 		}
 	}
 	return nil

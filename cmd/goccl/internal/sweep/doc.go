@@ -3,12 +3,12 @@
 //
 // # Model
 //
-// A File describes the measurements; docs/guides/benchmarking.md lists its keys. Its
-// cells are the cases of a measure.Plan, each with all algorithms, since those
-// take turns. A Store is a directory with a file for each finished cell. It
-// belongs to one File, configuration, machine and program, which its Fingerprint
-// identifies, so that results of others are not mixed in. A Report is one self-contained
-// HTML document. A cell that cannot be measured has a row that tells why; one that fails is not stored.
+// A File describes the measurements; docs/guides/benchmarking.md lists its keys. Its cells are the
+// cases of a measure.Plan, each with all algorithms, since those take turns. A Store is a directory
+// with a file for each finished cell. It belongs to one File, configuration, machine and program,
+// which its Fingerprint identifies, so that results of others are not mixed in. A Report is one
+// self-contained HTML document. A cell that cannot be measured has a row that tells why; one that
+// fails is not stored.
 //
 // # Concurrency
 //

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,19 +18,20 @@ import (
 )
 
 // File is a sweep file.
+//
+// All combinations of Configs, Topologies and Transports are measured, each with all cases of Plan.
+// An empty list stands for what a program finds, or what is configured.
 type File struct {
-	Path  string
-	Text  string // as it stands on disk
-	Title string
-	// All combinations of these are measured, each with all cases of Plan. None: what a program
-	// finds, or what is configured.
-	Configs    []string // configuration files; in the text relative to the sweep file's directory
+	Path       string
+	Text       string // as it stands on disk
+	Title      string
+	Configs    []string // files; in the text relative to the sweep file's directory
 	Topologies []measure.Grid
 	Transports []string
-	Job        measure.Job // entries, parameters, memory and budget
+	Setup      measure.Setup // entries, parameters, memory and budget
 	Plan       measure.Plan
 
-	values map[value]strictyaml.Node // where they are
+	values map[value]strictyaml.Node // their positions
 }
 
 // value is a value that a measure.Mistake can be about.
@@ -46,15 +48,6 @@ func (f *File) At(m *measure.Mistake) error {
 	return m
 }
 
-// keep returns a reader of texts that keeps where they are.
-func (f *File) keep(of measure.MistakeOf) func(strictyaml.Node) (string, error) {
-	return func(n strictyaml.Node) (string, error) {
-		text, err := asText(n)
-		f.values[value{of, text}] = n
-		return text, err
-	}
-}
-
 // Load reads the file at path.
 func Load(path string) (*File, error) {
 	text, err := os.ReadFile(path)
@@ -66,99 +59,93 @@ func Load(path string) (*File, error) {
 
 // Parse parses the text of a sweep file; path is its name.
 func Parse(path, text string) (*File, error) {
-	f := &File{
-		Path: path,
-		Text: text,
-		Plan: measure.Plan{
-			Collectives: []string{ccl.CollAllReduce.String()},
-			DTypes:      []string{ccl.Float32.String()},
-			Ops:         []string{ccl.Sum.String()},
-			InPlace:     []bool{true},
-		},
-		Job:    measure.Job{Budget: measure.DefaultBudget},
-		values: make(map[value]strictyaml.Node),
-	}
 	root, err := strictyaml.Parse([]byte(text), func(line, column int, key, message string) error {
 		return &config.Error{File: path, Line: line, Column: column, Key: key, Message: message}
 	})
 	if err != nil {
 		return nil, err
 	}
-	var ranks computing
-	if err := root.Read(f.keys(&ranks), strictyaml.Required{"version": "", "ranks": "", "bytes": ""}, nil); err != nil {
+	f := &File{
+		Path: path, Text: text,
+		Plan: measure.Plan{
+			Collectives: []string{ccl.CollAllReduce.String()},
+			DTypes:      []string{ccl.Float32.String()},
+			Ops:         []string{ccl.Sum.String()},
+			InPlace:     []bool{true},
+		},
+		Setup:  measure.Setup{Budget: measure.DefaultBudget},
+		values: make(map[value]strictyaml.Node),
+	}
+	if err := f.read(root); err != nil {
 		return nil, err
 	}
-	if f.Title == "" {
-		f.Title = filepath.Base(path)
-	}
-	f.Plan.SetCompute(ranks.compute, ranks.jitter, ranks.buckets)
-	if err := errors.Join(f.Job.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
+	f.Title = cmp.Or(f.Title, filepath.Base(path))
+	if err := errors.Join(f.Setup.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
 		return nil, root.Errorf("%v", err)
 	}
 	return f, nil
 }
 
-// computing is what a file says of how ranks compute, as Plan.SetCompute takes it.
-type computing struct {
-	compute time.Duration
-	jitter  *float64
-	buckets int
-}
-
-// keys returns the reader of each key.
-func (f *File) keys(ranks *computing) strictyaml.Fields {
-	var version int
-	return strictyaml.Fields{
-		"version":     one(&version, strictyaml.Node.Version),
-		"title":       one(&f.Title, asText),
-		"config":      some(&f.Configs, f.asPath),
-		"topology":    some(&f.Topologies, asGrid),
-		"transport":   some(&f.Transports, f.keep(measure.OfTransport)),
-		"collectives": some(&f.Plan.Collectives, planned(func(name string) measure.Plan { return measure.Plan{Collectives: []string{name}} })),
+// read fills f from the file.
+func (f *File) read(root strictyaml.Node) error {
+	var version, buckets int
+	var compute time.Duration
+	var jitter *float64
+	plan, budget := &f.Plan, &f.Setup.Budget
+	err := root.Read(strictyaml.Fields{
+		"version":     readInto(&version, strictyaml.Node.Version),
+		"title":       readInto(&f.Title, readText),
+		"config":      readList(&f.Configs, f.readPath),
+		"topology":    readList(&f.Topologies, readGrid),
+		"transport":   readList(&f.Transports, f.readValue(measure.OfTransport)),
+		"collectives": readList(&plan.Collectives, readName(measure.CheckCollective)),
 		"algorithms":  f.readEntries,
 		"params":      f.readParams,
-		"memory":      some(&f.Job.Memory, asText),
-		"ranks":       some(&f.Plan.Ranks, func(n strictyaml.Node) (int, error) { return n.Whole(1, config.MaxRanks) }),
+		"memory":      readList(&f.Setup.Memory, readText),
+		"ranks":       readList(&plan.Ranks, func(n strictyaml.Node) (int, error) { return n.Whole(1, config.MaxRanks) }),
 		"bytes":       f.readBytes,
-		"dtypes":      some(&f.Plan.DTypes, planned(func(name string) measure.Plan { return measure.Plan{DTypes: []string{name}} })),
-		"ops":         some(&f.Plan.Ops, planned(func(name string) measure.Plan { return measure.Plan{Ops: []string{name}} })),
-		"in_place":    some(&f.Plan.InPlace, strictyaml.Node.Bool),
-		"root":        one(&f.Plan.Root, asNumber),
-		"consume":     one(&f.Plan.Consume, strictyaml.Node.Bool),
-		"compute":     one(&ranks.compute, strictyaml.Node.Duration),
-		"jitter":      one(&ranks.jitter, asShare),
-		"buckets":     one(&ranks.buckets, func(n strictyaml.Node) (int, error) { return n.Whole(1, measure.MaxBuckets) }),
-		"time":        one(&f.Job.Budget.Time, strictyaml.Node.Duration),
-		"warmup":      one(&f.Job.Budget.Warmup, asNumber),
-		"min_calls":   one(&f.Job.Budget.MinCalls, asNumber),
-		"max_calls":   one(&f.Job.Budget.MaxCalls, asNumber),
-	}
+		"dtypes":      readList(&plan.DTypes, readName(measure.CheckDType)),
+		"ops":         readList(&plan.Ops, readName(measure.CheckOp)),
+		"in_place":    readList(&plan.InPlace, strictyaml.Node.Bool),
+		"root":        readInto(&plan.Root, readNumber),
+		"consume":     readInto(&plan.Consume, strictyaml.Node.Bool),
+		"compute":     readInto(&compute, strictyaml.Node.Duration),
+		"jitter":      readInto(&jitter, readShare),
+		"buckets":     readInto(&buckets, func(n strictyaml.Node) (int, error) { return n.Whole(1, measure.MaxBuckets) }),
+		"time":        readInto(&budget.Time, strictyaml.Node.Duration),
+		"warmup":      readInto(&budget.Warmup, readNumber),
+		"min_calls":   readInto(&budget.MinCalls, readNumber),
+		"max_calls":   readInto(&budget.MaxCalls, readNumber),
+	}, strictyaml.Required{"version": "", "ranks": "", "bytes": ""}, nil)
+	plan.SetCompute(compute, jitter, buckets)
+	return err
 }
 
 // readEntries reads the entries to compare.
 func (f *File) readEntries(n strictyaml.Node) error {
-	f.Job.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
-	return some(&f.Job.Entries, f.keep(measure.OfAlgorithm))(n)
+	f.Setup.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
+	return readList(&f.Setup.Entries, f.readValue(measure.OfAlgorithm))(n)
 }
 
 // readParams reads the values of parameters, by entry and key.
 func (f *File) readParams(n strictyaml.Node) error {
-	f.Job.Params = nil
-	if f.Job.EntriesBy == "" {
-		f.Job.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
+	if f.Setup.EntriesBy == "" {
+		f.Setup.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
 	}
-	return n.Each(func(of strictyaml.Node, entry string) error {
-		f.values[value{measure.OfParam, entry}] = of.AtKey()
-		before := len(f.Job.Params)
-		err := of.Each(func(values strictyaml.Node, key string) error {
-			p := measure.Param{Entry: entry, Key: key}
+
+	return n.Each(func(params strictyaml.Node, entry string) error {
+		f.values[value{measure.OfParam, entry}] = params.AtKey()
+		before := len(f.Setup.Params)
+		err := params.Each(func(values strictyaml.Node, key string) error {
 			f.values[value{measure.OfParam, entry + "." + key}] = values
-			err := some(&p.Values, asValue)(values)
-			f.Job.Params = append(f.Job.Params, p)
+			p := measure.Param{Entry: entry, Key: key}
+			err := readList(&p.Values, readParam)(values)
+			f.Setup.Params = append(f.Setup.Params, p)
 			return err
 		})
-		if err == nil && len(f.Job.Params) == before {
-			err = of.Errorf("there is no parameter; give one, or remove the key")
+
+		if err == nil && len(f.Setup.Params) == before {
+			err = params.Errorf("there is no parameter; give one, or remove the key")
 		}
 		return err
 	})
@@ -167,15 +154,16 @@ func (f *File) readParams(n strictyaml.Node) error {
 // readBytes reads sizes: a list, or begin, end and factor.
 func (f *File) readBytes(n strictyaml.Node) error {
 	if !n.IsMapping() {
-		return some(&f.Plan.Bytes, asSize)(n)
+		return readList(&f.Plan.Bytes, readSize)(n)
 	}
 	var begin, end int
 	factor := 4
 	err := n.Read(strictyaml.Fields{
-		"begin":  one(&begin, asSize),
-		"end":    one(&end, asSize),
-		"factor": one(&factor, asNumber),
+		"begin":  readInto(&begin, readSize),
+		"end":    readInto(&end, readSize),
+		"factor": readInto(&factor, readNumber),
 	}, strictyaml.Required{"begin": "", "end": ""}, nil)
+
 	switch {
 	case err != nil:
 		return err
@@ -188,25 +176,48 @@ func (f *File) readBytes(n strictyaml.Node) error {
 	return nil
 }
 
-// one returns a reader of a single value.
-func one[T any](into *T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
+// readInto returns a reader of a single value.
+func readInto[T any](into *T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
 	return func(n strictyaml.Node) (err error) {
 		*into, err = read(n)
 		return err
 	}
 }
 
-// some returns a reader of a list without duplicates. A single value needs no brackets.
-func some[T comparable](into *[]T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
-	return one(into, func(n strictyaml.Node) ([]T, error) { return strictyaml.List(n, read) })
+// readList returns a reader of a list without duplicates. A single value needs no brackets.
+func readList[T comparable](into *[]T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
+	return readInto(into, func(n strictyaml.Node) ([]T, error) { return strictyaml.List(n, read) })
 }
 
-func asText(n strictyaml.Node) (string, error) {
-	return strictyaml.Scalar(n, func(s string) (string, error) { return s, nil })
+// readName returns a reader of a name that passes a check.
+func readName(check func(string) error) func(strictyaml.Node) (string, error) {
+	return func(n strictyaml.Node) (string, error) {
+		return strictyaml.Scalar(n, func(name string) (string, error) { return name, check(name) })
+	}
 }
 
-// asValue reads a value of a parameter, by its letters, as --param has it.
-func asValue(n strictyaml.Node) (string, error) {
+var readText = readName(func(string) error { return nil })
+
+// readValue returns a reader of texts that remembers where they are.
+func (f *File) readValue(of measure.MistakeOf) func(strictyaml.Node) (string, error) {
+	return func(n strictyaml.Node) (string, error) {
+		text, err := readText(n)
+		f.values[value{of, text}] = n
+		return text, err
+	}
+}
+
+// readPath reads a path relative to the directory of the sweep file.
+func (f *File) readPath(n strictyaml.Node) (string, error) {
+	path, err := readText(n)
+	if err == nil && !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(f.Path), path)
+	}
+	return path, err
+}
+
+// readParam reads a value of a parameter by its letters, as --param has it.
+func readParam(n strictyaml.Node) (string, error) {
 	switch v := n.Value(); {
 	case n.IsList() || n.IsMapping():
 		return "", n.Errorf("want a value, got %s", n.What())
@@ -217,15 +228,8 @@ func asValue(n strictyaml.Node) (string, error) {
 	}
 }
 
-func asGrid(n strictyaml.Node) (measure.Grid, error) {
-	return strictyaml.Scalar(n, func(s string) (g measure.Grid, err error) {
-		err = g.UnmarshalText([]byte(s))
-		return g, err
-	})
-}
-
-// asShare reads a jitter.
-func asShare(n strictyaml.Node) (*float64, error) {
+// readShare reads a jitter.
+func readShare(n strictyaml.Node) (*float64, error) {
 	return strictyaml.Scalar(n, func(s string) (*float64, error) {
 		share, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(share >= 0 && share <= 1) {
@@ -235,9 +239,14 @@ func asShare(n strictyaml.Node) (*float64, error) {
 	})
 }
 
-func asNumber(n strictyaml.Node) (int, error) { return n.Whole(math.MinInt, math.MaxInt) }
+func readGrid(n strictyaml.Node) (measure.Grid, error) {
+	return strictyaml.Scalar(n, func(s string) (g measure.Grid, err error) {
+		err = g.UnmarshalText([]byte(s))
+		return g, err
+	})
+}
 
-func asSize(n strictyaml.Node) (int, error) {
+func readSize(n strictyaml.Node) (int, error) {
 	return strictyaml.Scalar(n, func(s string) (int, error) {
 		var size measure.Size
 		err := size.UnmarshalText([]byte(s))
@@ -245,21 +254,4 @@ func asSize(n strictyaml.Node) (int, error) {
 	})
 }
 
-// asPath reads a path relative to the directory of the sweep file.
-func (f *File) asPath(n strictyaml.Node) (string, error) {
-	path, err := asText(n)
-	if err == nil && !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(f.Path), path)
-	}
-	return path, err
-}
-
-// planned returns a reader of a name that a plan must accept.
-func planned(plan func(name string) measure.Plan) func(strictyaml.Node) (string, error) {
-	return func(n strictyaml.Node) (string, error) {
-		return strictyaml.Scalar(n, func(name string) (string, error) {
-			p := plan(name)
-			return name, p.Validate()
-		})
-	}
-}
+func readNumber(n strictyaml.Node) (int, error) { return n.Whole(math.MinInt, math.MaxInt) }

@@ -34,10 +34,10 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 	about := struct {
 		*File
 		*measure.Document
-		Settings []Held
-		Sections []reportSection
-		Across   template.HTML // a picture of several sections, or ""
-		Wrong    int           // rows
+		Settings  []Held
+		Sections  []reportSection
+		Across    template.HTML // a picture of several sections, or ""
+		WrongRows int
 	}{File: f, Document: d, Settings: settings, Across: element(chart.Across(d))}
 	index := map[measure.Section]int{}
 	for _, r := range d.Results {
@@ -47,13 +47,15 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 			index[r.Section()] = i
 			about.Sections = append(about.Sections, reportSection{})
 		}
+
 		about.Sections[i].Results = append(about.Sections[i].Results, r)
 		for _, row := range r.Rows {
 			if row.Errors > 0 {
-				about.Wrong++
+				about.WrongRows++
 			}
 		}
 	}
+
 	for i := range about.Sections {
 		about.Sections[i].fill(d)
 	}
@@ -90,7 +92,8 @@ func (s *reportSection) fill(d *measure.Document) {
 	s.Picture = element(chart.SVG(&of))
 }
 
-// element returns an SVG document as an element of HTML, which has no XML declarations; "" if there was nothing to draw.
+// element returns an SVG document as an element of HTML, which has no XML declarations; "" if there
+// was nothing to draw.
 func element(picture []byte, err error) template.HTML {
 	if err != nil {
 		return ""

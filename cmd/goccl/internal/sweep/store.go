@@ -22,8 +22,8 @@ type Fingerprint struct {
 	Program       string `json:"program"` // revision of the source, "" if unknown
 }
 
-// NewFingerprint returns the fingerprint of a file with its settings, of all jobs and world sizes, on this
-// machine.
+// NewFingerprint returns the fingerprint of a file with its settings, of all jobs and world sizes,
+// on this machine.
 func NewFingerprint(f *File, settings []*config.Settings) Fingerprint {
 	all := sha256.New()
 	for _, s := range settings {
@@ -72,6 +72,7 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 		if err := json.Unmarshal(text, &there); err != nil {
 			return nil, fmt.Errorf("%s: %w", label, err)
 		}
+
 		finished, err := fs.Glob(os.DirFS(dir), "cells/*.json")
 		if err != nil {
 			return nil, err
@@ -82,6 +83,7 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+
 	if err := os.MkdirAll(cells, 0o777); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,8 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 // Path returns the name of a file in the store.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
-// Load returns the result of a case of a job, if it is finished. Jobs have the numbers of their order.
+// Load returns the result of a case of a job, if it is finished. Jobs have the numbers of their
+// order.
 func (s *Store) Load(job int, c measure.Case) (r measure.Result, done bool, err error) {
 	path := s.cell(job, c)
 	text, err := os.ReadFile(path)
@@ -105,6 +108,7 @@ func (s *Store) Load(job int, c measure.Case) (r measure.Result, done bool, err 
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
+
 	if err == nil && r.Case != c {
 		err = fmt.Errorf("it is a result of %s", r.Title())
 	}
@@ -124,11 +128,11 @@ func (s *Store) Save(job int, r measure.Result) error {
 }
 
 func (s *Store) cell(job int, c measure.Case) string {
-	place := "out_of_place"
+	form := "out_of_place"
 	if c.InPlace {
-		place = "in_place"
+		form = "in_place"
 	}
-	name := fmt.Sprintf("%d-%s-%s-%s-%d_ranks-%s-%d.json", job+1, c.Collective, c.DType, c.Op, c.Ranks, place, c.Bytes)
+	name := fmt.Sprintf("%d-%s-%s-%s-%d_ranks-%s-%d.json", job+1, c.Collective, c.DType, c.Op, c.Ranks, form, c.Bytes)
 	return filepath.Join(s.dir, "cells", name)
 }
 

@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 		Configs:    []string{filepath.Join("dir", "rules", "ccl.yaml"), filepath.Join("dir", "b.yaml")},
 		Topologies: []measure.Grid{{Kind: topology.Ring1D}, {Kind: topology.Torus2D, W: 2, H: 1}},
 		Transports: []string{"local", "shm"},
-		Job: measure.Job{
+		Setup: measure.Setup{
 			Entries:   []string{"direct", "auto"},
 			EntriesBy: "dir/a.yaml:7",
 			Params:    []measure.Param{{Entry: "ring", Key: "chunk", Values: []string{"64KiB", "1MiB"}}, {Entry: "ring", Key: "arity", Values: []string{"2"}}, {Entry: "tree", Key: "on", Values: []string{"true"}}},
@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 			Collectives: []string{"all_reduce"}, DTypes: []string{"float32"}, Ops: []string{"sum"},
 			Ranks: []int{2}, Bytes: []int{1 << 20, 64}, InPlace: []bool{true},
 		},
-		Job: measure.Job{Budget: measure.DefaultBudget},
+		Setup: measure.Setup{Budget: measure.DefaultBudget},
 	}, f)
 
 	f, err = Parse("a.yaml", "version: 1\nranks: 2\nbytes: 4\ncompute: 1ms\n")
@@ -93,8 +93,8 @@ func TestParse(t *testing.T) {
 func TestExample(t *testing.T) {
 	f, err := Load("../../../../docs/guides/sweep.yaml")
 	require.NoError(t, err)
-	rows := len(f.Plan.Cases()) * (len(f.Job.Entries) + 4)
-	require.Less(t, time.Duration(rows)*f.Job.Budget.Time, time.Minute)
+	rows := len(f.Plan.Cases()) * (len(f.Setup.Entries) + 4)
+	require.Less(t, time.Duration(rows)*f.Setup.Budget.Time, time.Minute)
 	_, err = Load("missing.yaml")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -1,11 +1,11 @@
-// Package timeline shows the calls of a job's ranks on a time axis, for `goccl inspect`: all calls in the
-// format of Chrome's trace viewer, one step of a training as SVG as well.
+// Package timeline shows the calls of a job's ranks on a time axis, for `goccl inspect`: all calls
+// in the format of Chrome's trace viewer, one step of a training as SVG as well.
 //
 // # Model
 //
-// Short calls have no times in a flight recorder. Their place on the time axis then comes from their
-// number alone: between the calls of the same rank and group that have times. The trace marks such
-// calls.
+// Short calls have no times in a flight recorder. Their place on the time axis then comes from
+// their number alone: between the calls of the same rank and group that have times. The trace marks
+// such calls.
 package timeline
 
 import (
@@ -50,8 +50,8 @@ func newSpan(name, text string, state flight.State, number uint64, begun, ended,
 	return s
 }
 
-// leastStep is the length of a call without times where it has no neighbours with times on both sides.
-// It is longer where the time axis is: see rows.
+// leastStep is the length of a call without times where it has no neighbours with times on both
+// sides. It is longer where the time axis is: see rows.
 const leastStep = 10 * time.Microsecond
 
 // rows returns the calls of a job as rows, and the end of the time axis.
@@ -67,6 +67,7 @@ func rows(j *inspect.Job) (all []row, end time.Duration) {
 			}
 			group = append(group, line)
 		}
+
 		all = append(all, placeUntimed(group, step)...)
 	}
 	var messages []row
@@ -79,6 +80,7 @@ func rows(j *inspect.Job) (all []row, end time.Duration) {
 			messages = append(messages, line)
 		}
 	}
+
 	all = append(all, placeUntimed(messages, step)...)
 	return shiftToZero(all, step)
 }
@@ -96,6 +98,7 @@ func times(j *inspect.Job) (first, last time.Time) {
 			last = t
 		}
 	}
+
 	for _, r := range j.Ranks {
 		for _, g := range r.Groups {
 			for _, c := range g.Calls {
@@ -103,6 +106,7 @@ func times(j *inspect.Job) (first, last time.Time) {
 				note(c.Ended)
 			}
 		}
+
 		for _, m := range r.Messages {
 			note(m.Begun)
 			note(m.Ended)
@@ -111,9 +115,9 @@ func times(j *inspect.Job) (first, last time.Time) {
 	return first, last
 }
 
-// placeUntimed places the calls without times in the rows of a group: evenly between two calls of their row
-// that have times, else a step each before or after one, else a step each from the first number
-// of the group.
+// placeUntimed places the calls without times in the rows of a group: evenly between two calls of
+// their row that have times, else a step each before or after one, else a step each from the first
+// number of the group.
 func placeUntimed(group []row, step time.Duration) []row {
 	least := uint64(0)
 	for _, r := range group {
@@ -136,14 +140,15 @@ func placeUntimed(group []row, step time.Duration) []row {
 	return group
 }
 
-// fill places the calls between two indices of calls with times; -1 and the number of calls stand for
-// none.
+// fill places the calls between two indices of calls with times; -1 and the number of calls stand
+// for none.
 func (r row) fill(before, after int, least uint64, step time.Duration) {
 	open := r.spans[before+1 : after]
 	n := time.Duration(len(open))
 	if n == 0 {
 		return
 	}
+
 	from := time.Duration(open[0].number-least) * step
 	switch {
 	case before >= 0 && after < len(r.spans):
@@ -154,14 +159,15 @@ func (r row) fill(before, after int, least uint64, step time.Duration) {
 	case after < len(r.spans):
 		from = r.spans[after].from - n*step
 	}
+
 	for i := range open {
 		open[i].from = from + time.Duration(i)*step
 		open[i].to = open[i].from + step
 	}
 }
 
-// shiftToZero moves the calls to a time axis that starts at 0, and lets those with times that have not ended
-// reach to its end.
+// shiftToZero moves the calls to a time axis that starts at 0, and lets those with times that have
+// not ended reach to its end.
 func shiftToZero(all []row, step time.Duration) (_ []row, end time.Duration) {
 	var first time.Duration
 	for _, r := range all {
@@ -169,6 +175,7 @@ func shiftToZero(all []row, step time.Duration) (_ []row, end time.Duration) {
 			first = min(first, s.from)
 		}
 	}
+
 	end = step
 	for _, r := range all {
 		for i := range r.spans {
@@ -177,6 +184,7 @@ func shiftToZero(all []row, step time.Duration) (_ []row, end time.Duration) {
 			end = max(end, s.to)
 		}
 	}
+
 	for _, r := range all {
 		for i := range r.spans {
 			if s := &r.spans[i]; s.unfinished && s.timed {

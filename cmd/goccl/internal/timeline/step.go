@@ -14,10 +14,11 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// A step is what all ranks do in one step, on a time axis that starts at 0 where the first of them begins it.
+// A step is what all ranks do in one step, on a time axis that starts at 0 where the first of them
+// begins it.
 type step struct {
 	number int
-	group  *inspect.Group // whose steps are counted
+	group  *inspect.Group // it counts the steps
 	length time.Duration
 	ranks  []rankStep
 }
@@ -65,8 +66,8 @@ type period struct {
 	open     bool // the rank is in it
 }
 
-// periods returns the steps that a rank has marked on a group. A step whose first marks are not recorded any
-// more is left out.
+// periods returns the steps that a rank has marked on a group. A step whose first marks are not
+// recorded any more is left out.
 func periods(r flight.Rank, group string, now time.Time) (all []period) {
 	for _, m := range r.Marks {
 		switch last := len(all) - 1; {
@@ -85,8 +86,9 @@ func periods(r flight.Rank, group string, now time.Time) (all []period) {
 	return slices.DeleteFunc(all, func(p period) bool { return p.from.IsZero() })
 }
 
-// findStep returns the step to draw: the one in which a call has failed, or else the last that has ended on all
-// ranks, or else the first. Of the groups that count steps it is the one that came to its step last.
+// findStep returns the step to draw: the one in which a call has failed, or else the last that has
+// ended on all ranks, or else the first. Of the groups that count steps it is the one that came to
+// its step last.
 func findStep(j *inspect.Job) (*step, error) {
 	now := j.Written
 	if _, last := times(j); last.After(now) {
@@ -104,12 +106,14 @@ func findStep(j *inspect.Job) (*step, error) {
 		if len(of) == 0 {
 			continue
 		}
+
 		number := chooseStep(g, of)
 		s, begun := newStep(j, g, number, of)
 		if found == nil || begun.After(latest) {
 			found, latest = s, begun
 		}
 	}
+
 	if found == nil && slices.ContainsFunc(j.Ranks, func(r flight.Rank) bool { return len(r.Marks) > 0 }) {
 		return nil, errors.New("the records of the group whose steps are marked had no room in the job's memory: make that group before others")
 	}
@@ -169,6 +173,7 @@ func newStep(j *inspect.Job, g *inspect.Group, number int, of map[int][]period) 
 		}
 		return 1
 	})
+
 	for _, m := range g.Members {
 		r := rankStep{rank: m.Global}
 		p, ok := periodOf(m.Global)
@@ -176,10 +181,12 @@ func newStep(j *inspect.Job, g *inspect.Group, number int, of map[int][]period) 
 			s.ranks = append(s.ranks, r)
 			continue
 		}
+
 		r.found, r.from, r.to = true, p.from.Sub(begun), p.to.Sub(begun)
 		s.length = max(s.length, r.to)
 		i := slices.IndexFunc(j.Ranks, func(of flight.Rank) bool { return of.Rank == m.Global })
 		r.parts = partsOf(j.Ranks[i].Marks, p, begun)
+
 		for _, other := range groups {
 			l := lane{title: other.Title()}
 			if other.ID == g.ID {
@@ -190,6 +197,7 @@ func newStep(j *inspect.Job, g *inspect.Group, number int, of map[int][]period) 
 				r.lanes = append(r.lanes, l)
 			}
 		}
+
 		r.talks = len(r.lanes[0].calls) > 0
 		r.hidden = hidden(r.parts, r.lanes[0].calls)
 		s.ranks = append(s.ranks, r)
@@ -207,6 +215,7 @@ func partsOf(marks []flight.Mark, p period, begun time.Time) (all []part) {
 		if m.At.Before(p.from) || m.At.After(p.to) || m.At.Equal(p.to) && !p.open {
 			continue
 		}
+
 		if n := len(all); n > 0 && all[n-1].label == m.Label {
 			all[n-1].to = to.Sub(begun)
 			continue
@@ -222,6 +231,7 @@ func transfersOf(g *inspect.Group, rank int, p period, begun time.Time) (all []t
 	if i < 0 {
 		return nil
 	}
+
 	for _, c := range g.Members[i].Calls {
 		opened := c.State == flight.StateBegun || c.State == flight.StateInside
 		ended := c.Ended
@@ -231,6 +241,7 @@ func transfersOf(g *inspect.Group, rank int, p period, begun time.Time) (all []t
 		if c.Begun.IsZero() || !c.Begun.Before(p.to) || ended.Before(p.from) {
 			continue
 		}
+
 		t := transfer{
 			name: cmp.Or(strings.TrimSpace(c.Label), c.Collective, string(c.State)), text: c.String(), opened: opened, failed: c.State == flight.StateFailed,
 			from: max(c.Begun.Sub(begun), p.from.Sub(begun)), to: ended.Sub(begun),
@@ -248,8 +259,8 @@ func transfersOf(g *inspect.Group, rank int, p period, begun time.Time) (all []t
 	return all
 }
 
-// lastToCome returns when the last rank came to a call, and which rank that was. If some have not come, the time is
-// zero, and they are the ranks. Ranks that have forgotten the call do not count.
+// lastToCome returns when the last rank came to a call, and which rank that was. If some have not
+// come, the time is zero, and they are the ranks. Ranks that have forgotten the call do not count.
 func lastToCome(g *inspect.Group, c flight.Call) (last time.Time, who []int) {
 	var absent []int
 	for _, m := range g.Members {
@@ -261,6 +272,7 @@ func lastToCome(g *inspect.Group, c flight.Call) (last time.Time, who []int) {
 			last, who = m.Calls[i].Begun, []int{m.Global}
 		}
 	}
+
 	if absent != nil {
 		return time.Time{}, absent
 	}
@@ -278,6 +290,7 @@ func hidden(parts []part, calls []transfer) float64 {
 			}
 		}
 	}
+
 	if total == 0 {
 		return 0
 	}

@@ -21,7 +21,8 @@ const (
 // look is how a part is drawn.
 type look struct{ fill, text string }
 
-// looks of the parts that package ddp marks. Those of a program get otherLooks in the order of their labels.
+// looks of the parts that package ddp marks. Those of a program get otherLooks in the order of
+// their labels.
 var (
 	looks = map[string]look{
 		"compute":     {"#c6dbef", "#123"},
@@ -41,7 +42,8 @@ const (
 		`<rect width="6" height="6" fill="#e5f5e0"/><rect width="2" height="6" fill="#74c476"/></pattern></defs>`
 )
 
-// StepSVG draws one step of all ranks: what each rank's program does, and below it the calls beside that.
+// StepSVG draws one step of all ranks: what each rank's program does, and below it the calls beside
+// that.
 func StepSVG(w io.Writer, j *inspect.Job) error {
 	s, err := findStep(j)
 	if err != nil {
@@ -54,6 +56,7 @@ func StepSVG(w io.Writer, j *inspect.Job) error {
 	for _, r := range s.ranks {
 		y = p.rank(r, y) + 8
 	}
+
 	y = p.axis(y - 4)
 	y = p.legend(s, y+4)
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
@@ -80,6 +83,7 @@ func (s *step) summary() string {
 	if n == 0 {
 		return took + "; no communication"
 	}
+
 	return fmt.Sprintf("%s; %.0f %% of the communication, waiting for slower ranks included, is hidden: it ran beside the program's work",
 		took, 100*sum/float64(n))
 }
@@ -126,12 +130,14 @@ func (p *stepPicture) rank(r rankStep, y int) int {
 	if r.talks {
 		p.add(`<text x="%d" y="%d" fill="#555">%.0f %% hidden</text>`, dataX+dataWidth+8, y+laneHeight+barHeight-2, 100*r.hidden)
 	}
+
 	for _, part := range r.parts {
 		l := p.looks[part.label]
 		p.box(part.from, part.to, y, fmt.Sprintf(`fill="%s"`, l.fill),
 			fmt.Sprintf("%s, %v", part.label, (part.to-part.from).Round(rounding(part.to-part.from))))
 		p.inside(part.from, part.to, y, fmt.Sprintf(`fill="%s"`, l.text), part.label)
 	}
+
 	for _, l := range r.lanes {
 		y += laneHeight
 		p.add(`<text x="%d" y="%d" font-size="10" fill="#555">%s</text>`, marginX, y+barHeight-3, html.EscapeString(shortened(l.title, labelX/5)))
@@ -192,8 +198,8 @@ func shortened(text string, letters int) string {
 
 // legend draws the legend below the data and returns the height of the picture.
 func (p *stepPicture) legend(s *step, y int) int {
-	const left = dataX + 8
-	x := left
+	const start = dataX + 8
+	x := start
 	entry := func(look, text string) {
 		p.add(`<rect x="%d" y="%d" width="16" height="10" %s/>`, x, y, look)
 		p.text(x+22, y+10, "", text)
@@ -203,7 +209,8 @@ func (p *stepPicture) legend(s *step, y int) int {
 	for _, label := range s.labels() {
 		entry(fmt.Sprintf(`fill="%s"`, p.looks[label].fill), label)
 	}
-	y, x = y+lineY, left
+
+	y, x = y+lineY, start
 	p.add(`<text x="%d" y="%d" font-size="10" fill="#555">communication</text>`, marginX, y+9)
 	entry(fmt.Sprintf(`fill="%s"`, hatch), "waits for the last rank to come")
 	entry(fmt.Sprintf(`fill="%s"`, transferFill), "all ranks have come")
@@ -215,6 +222,7 @@ func (p *stepPicture) legend(s *step, y int) int {
 			}
 		}
 	}
+
 	if opened {
 		entry(`fill="white" stroke="#000" stroke-dasharray="3 2"`, "has not ended")
 	}

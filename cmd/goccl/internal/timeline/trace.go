@@ -23,8 +23,8 @@ type event struct {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// Trace writes the calls in Chrome's trace format: a process for each rank, a thread for each group and
-// one for messages.
+// Trace writes the calls in Chrome's trace format: a process for each rank, a thread for each group
+// and one for messages.
 func Trace(w io.Writer, j *inspect.Job) error {
 	all, _ := rows(j)
 	events := []event{}
@@ -38,6 +38,7 @@ func Trace(w io.Writer, j *inspect.Job) error {
 		events = append(events,
 			event{Name: "process_name", Phase: "M", PID: r.rank, TID: thread, Args: map[string]any{"name": fmt.Sprintf("rank %d", r.rank)}},
 			event{Name: "thread_name", Phase: "M", PID: r.rank, TID: thread, Args: map[string]any{"name": r.group}})
+
 		for _, s := range r.spans {
 			length := micros(s.to - s.from)
 			events = append(events, event{

@@ -24,8 +24,8 @@ func coreTimes(proc string) (t coreTime) {
 			t.cores++
 		}
 	}
-	own := Contents(filepath.Join(proc, "self", "stat"))
-	if fields := strings.Fields(own[strings.LastIndex(own, ")")+1:]); len(fields) >= 13 { // the name may contain spaces
+	self := Contents(filepath.Join(proc, "self", "stat"))
+	if fields := strings.Fields(self[strings.LastIndex(self, ")")+1:]); len(fields) >= 13 { // the name may contain spaces
 		t.here = ticks(fields[11:13])
 	}
 	return t
@@ -39,9 +39,9 @@ func ticks(fields []string) (sum float64) {
 	return sum
 }
 
-// company returns how many of this process's cores other processes have used since an
+// otherLoad returns how many of this process's cores other processes have used since an
 // earlier moment. cores is the number of cores that this process may use.
-func (t coreTime) company(since coreTime, cores int) float64 {
+func (t coreTime) otherLoad(since coreTime, cores int) float64 {
 	perCore := (t.all - since.all) / float64(max(1, t.cores))
 	if perCore <= 0 {
 		return 0

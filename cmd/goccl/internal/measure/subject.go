@@ -7,14 +7,14 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// contender is an operation that is timed.
-type contender[T ccl.Element] struct {
+// subject is an operation that is timed.
+type subject[T ccl.Element] struct {
 	library, name string // name: of a yardstick
 	run           func() error
-	// result returns the result, and wrong counts its wrong elements. nil: it has no
-	// result.
-	result func() []T
-	wrong  func(phase int) int
+	// result returns the result, and countWrong counts its wrong elements. nil: it has
+	// no result.
+	result     func() []T
+	countWrong func(phase int) int
 	// show writes what other ranks read, starting with the phase of the first bucket; nil: nothing.
 	show    func(phase int)
 	buckets []buffers[T]
@@ -22,12 +22,14 @@ type contender[T ccl.Element] struct {
 	parts   time.Duration // number of reported units in one run
 }
 
-// addCollective adds the contenders of a case that is a collective, or the barrier: the yardsticks and the entries.
+// addCollective adds the subjects of a case that is a collective, or the barrier: the yardsticks
+// and the entries.
 func addCollective[T ccl.Element](b *bench[T], entries []chosen) (err error) {
 	heap := func(n, _ int) ([]T, error) { return make([]T, n), nil }
 	if b.private, err = b.newBuffers(heap); err != nil {
 		return err
 	}
+
 	shared := func(_, longest int) ([]T, error) { return ccl.Alloc[T](background, b.comm, longest) }
 	if slices.ContainsFunc(entries, func(e chosen) bool { return e.memory == Alloc && e.refused == "" }) {
 		if b.allocated, err = b.newBuffers(shared); err != nil {
@@ -37,6 +39,7 @@ func addCollective[T ccl.Element](b *bench[T], entries []chosen) (err error) {
 	if err := b.addYardsticks(); err != nil {
 		return err
 	}
+
 	for _, entry := range entries {
 		if entry.refused == "" {
 			b.addEntry(entry)
@@ -52,42 +55,47 @@ func (b *bench[T]) addEntry(e chosen) {
 	if e.memory == Alloc {
 		k.buckets = b.allocated
 	}
-	if k.wrong != nil {
+	if k.countWrong != nil {
 		k.result = func() []T { return b.recv }
 	}
-	b.contenders = append(b.contenders, k)
+	b.subjects = append(b.subjects, k)
 }
 
-// calling returns the contender that calls the collective.
-func (b *bench[T]) calling(options []ccl.CallOption) *contender[T] {
-	ctx, op, root, k := background, b.op, b.c.Root, &contender[T]{run: b.meet}
+// calling returns the subject that calls the collective.
+func (b *bench[T]) calling(options []ccl.CallOption) *subject[T] {
+	ctx, op, root, k := background, b.op, b.c.Root, &subject[T]{run: b.awaitAll}
 	reduced := func(phase int) int { return differing(b.recv, b.reduced[b.c.Ranks-1], phase) }
 	fromRoot := func(phase int) int { return differing(b.recv, b.inputs[root], phase) }
-	gathered := func(phase int) (wrong int) {
-		for n, at := len(b.send), 0; at < len(b.recv); at += n {
-			wrong += differing(b.recv[at:][:n], b.inputs[at/n], phase)
+	gathered := func(phase int) (n int) {
+		for rank, input := range b.inputs {
+			if at := rank * len(b.send); at < len(b.recv) { // else this rank gets nothing
+				n += differing(b.recv[at:][:len(b.send)], input, phase)
+			}
 		}
-		return wrong
+		return n
 	}
+
 	switch b.c.collective() {
 	case ccl.CollAllReduce:
 		k.run = func() error { return ccl.AllReduce(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.wrong = reduced
+		k.countWrong = reduced
 	case ccl.CollReduce:
 		k.run = func() error { return ccl.Reduce(ctx, b.comm, b.send, b.recv, op, root, options...) }
-		k.wrong = reduced
+		k.countWrong = reduced
 	case ccl.CollReduceScatter:
 		k.run = func() error { return ccl.ReduceScatter(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.wrong = func(phase int) int { return reduced(phase + b.rank*len(b.recv)) }
+		k.countWrong = func(phase int) int { return reduced(phase + b.rank*len(b.recv)) }
+
 	case ccl.CollAllGather:
 		k.run = func() error { return ccl.AllGather(ctx, b.comm, b.send, b.recv, options...) }
-		k.wrong = gathered
+		k.countWrong = gathered
 	case ccl.CollGather:
 		k.run = func() error { return ccl.Gather(ctx, b.comm, b.send, b.recv, root, options...) }
-		k.wrong = gathered
+		k.countWrong = gathered
 	case ccl.CollBroadcast:
 		k.run = func() error { return ccl.Broadcast(ctx, b.comm, b.recv, root, options...) }
-		k.wrong = fromRoot
+		k.countWrong = fromRoot
+
 	case ccl.CollScatter:
 		k.run = func() error {
 			if b.rank == root {
@@ -95,22 +103,24 @@ func (b *bench[T]) calling(options []ccl.CallOption) *contender[T] {
 			}
 			return ccl.Scatter(ctx, b.comm, nil, b.recv, root, options...)
 		}
-		k.wrong = func(phase int) int { return fromRoot(phase + b.rank*len(b.recv)) }
+		k.countWrong = func(phase int) int { return fromRoot(phase + b.rank*len(b.recv)) }
+
 	case ccl.CollAllToAll:
 		k.run = func() error { return ccl.AllToAll(ctx, b.comm, b.send, b.recv, options...) }
-		k.wrong = func(phase int) (wrong int) {
-			n := len(b.recv) / b.c.Ranks
+		k.countWrong = func(phase int) (n int) {
+			block := len(b.recv) / b.c.Ranks
 			for from, input := range b.inputs {
-				wrong += differing(b.recv[from*n:][:n], input, phase+b.rank*n)
+				n += differing(b.recv[from*block:][:block], input, phase+b.rank*block)
 			}
-			return wrong
+			return n
 		}
+
 	case ccl.CollScan:
 		k.run = func() error { return ccl.Scan(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.wrong = func(phase int) int { return differing(b.recv, b.reduced[b.rank], phase) }
+		k.countWrong = func(phase int) int { return differing(b.recv, b.reduced[b.rank], phase) }
 	case ccl.CollExScan:
 		k.run = func() error { return ccl.ExScan(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.wrong = func(phase int) int {
+		k.countWrong = func(phase int) int {
 			if b.rank == 0 { // gets nothing
 				return 0
 			}
@@ -120,4 +130,5 @@ func (b *bench[T]) calling(options []ccl.CallOption) *contender[T] {
 	return k
 }
 
-func (b *bench[T]) meet() error { return b.comm.Barrier(background) }
+// awaitAll waits for all ranks.
+func (b *bench[T]) awaitAll() error { return b.comm.Barrier(background) }
