@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test race mpi suites single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test long race mpi suites single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -21,8 +21,15 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 	$(GO) -C examples/gomlx vet ./...
 	$(GO) -C examples/gomlx test ./...
 
-test: ## run the tests
-	$(GO) test ./...
+# Tests that take long and find little that the others miss: kernels a second time with other parameters, the
+# suites on kernels that are wrong on purpose, the guide's commands, and builds of all programs.
+LONG = ^Test(Conformance[A-Z].*|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
+
+test: ## run the tests; the suites of kernels on groups of up to 8 ranks
+	$(GO) test -short -vet=off -skip '$(LONG)' ./...
+
+long: ## run what make test leaves out: the conformance suites of kernels whole, and tests that take long
+	$(GO) test -timeout 20m -run '$(LONG)|^TestConformance' ./...
 
 race: ## run the tests under the race detector (needs a C compiler)
 	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
@@ -103,4 +110,4 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
 	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launchenv
 
-ci: check test single noasm race gomlx ## what has to pass before a change lands
+ci: check test long single noasm race gomlx ## what has to pass before a change lands

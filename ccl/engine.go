@@ -125,7 +125,7 @@ func (c *Communicator) refuse(err error) error {
 	c.seq++
 	if c.size > 1 {
 		c.recordRejected()
-		c.ep.Refuse(c.seq, reasons.Line(err.Error()))
+		c.ep.Reject(c.seq, reasons.Line(err.Error()))
 	}
 	return err
 }

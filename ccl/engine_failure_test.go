@@ -320,7 +320,7 @@ func TestReasonsOfRefusals(t *testing.T) {
 		eps, err := connect(2)
 		require.NoError(t, err)
 		eps[0].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 0, Text: "it failed before"})
-		eps[0].Refuse(1, "it refused after")
+		eps[0].Reject(1, "it refused after")
 		require.Equal(t, "it failed before", eps[1].Failure().Text, "a refusal leaves failures alone")
 	})
 }

@@ -178,7 +178,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	var (
 		mismatch *MismatchError
 		overlap  *transport.OverlapError
-		refused  *transport.RefusedError
+		refused  *transport.RejectedError
 		lost     *PeerLostError
 		timeout  *TimeoutError
 	)
@@ -188,7 +188,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
-		f.Kind, f.Ranks, f.Missing = transport.FailureRefused, refused.Ranks, refused.Missing
+		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, refused.Ranks, refused.Missing
 		f.Text = reasons.Write(refused.Why)
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
@@ -207,7 +207,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 // cause returns the group's failure as the error that calls return.
 func (c *Communicator) cause(f *transport.Failure) error {
 	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= c.size }) ||
-		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRefused) {
+		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRejected) {
 		// Where ranks are processes the failure comes from shared memory.
 		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, c.size)}}
 	}
@@ -222,7 +222,7 @@ func (c *Communicator) cause(f *transport.Failure) error {
 		return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
 	case transport.FailureOverlap:
 		return sameMemory(f.Ranks, c.size)
-	case transport.FailureRefused:
+	case transport.FailureRejected:
 		return refusedBySome(f, c.size)
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}

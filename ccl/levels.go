@@ -374,7 +374,7 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	out.Seq = l.call.comm.seq
 	out.By = l.rankOf(f.By)
 	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
-	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRefused {
+	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRejected {
 		// The kernel's calls of the level do not match.
 		out.Kind, out.Ranks, out.Missing = transport.FailureAborted, nil, nil
 		out.Cause = l.comm.cause(f)

@@ -330,8 +330,8 @@ func TestOverwrittenMemory(t *testing.T) {
 // A recorded failure with impossible contents still fails the group.
 func TestOverwrittenFailures(t *testing.T) {
 	for _, f := range []transport.Failure{
-		{Kind: transport.FailurePeerLost}, {Kind: transport.FailureRefused}, {Kind: transport.FailurePeerLost, Ranks: []int{-1}},
-		{Kind: transport.FailureRefused, Ranks: []int{1 << 15}}, {Kind: transport.FailureRefused, Ranks: []int{0}, Missing: []int{9}},
+		{Kind: transport.FailurePeerLost}, {Kind: transport.FailureRejected}, {Kind: transport.FailurePeerLost, Ranks: []int{-1}},
+		{Kind: transport.FailureRejected, Ranks: []int{1 << 15}}, {Kind: transport.FailureRejected, Ranks: []int{0}, Missing: []int{9}},
 		{Kind: transport.FailureOverlap, Ranks: []int{7}}, {Kind: 1 << 31, By: 65000}, {},
 	} {
 		var eps []transport.Endpoint

@@ -24,6 +24,7 @@ func New(kind Kind, count, w, h int) (*Topology, error) {
 	if problem != "" {
 		return nil, &ExtentsError{Kind: kind, Count: count, W: w, H: h}
 	}
+
 	t := &Topology{kind: kind, w: width, h: height, neighbors: make([]Neighbors, count)}
 	for rank := range t.neighbors {
 		x, y := t.Coord(rank)

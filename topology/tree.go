@@ -124,6 +124,7 @@ func (t Tree) Branch(rank, other int) (child int, ok bool) {
 	if t.arity == 1 {
 		return t.rank(v + 1), true
 	}
+
 	for t.above(u) > v {
 		u = t.above(u)
 	}

@@ -118,6 +118,7 @@ func (t TwoTrees) parity(tree, u int) int {
 	case up == 0:
 		return tree ^ t.head
 	}
+
 	parity := t.parity(tree, up)
 	if u > up {
 		parity = 1 - parity
@@ -135,6 +136,7 @@ func (t TwoTrees) position(tree, rank int) int {
 	if tree < 0 || tree > 1 {
 		panic(fmt.Sprintf("topology: no tree %d of two", tree))
 	}
+
 	u := rank
 	switch rank {
 	case t.root:
@@ -194,6 +196,7 @@ func (t TwoTrees) below(u int) (children [2]int, n int) {
 		children[n] = u - half
 		n++
 	}
+
 	for half > t.last-u {
 		half >>= 1
 	}

@@ -21,7 +21,7 @@
 // [FaultGuard] (shared memory that can vanish) and [Collectives] (those of a library of its own).
 //
 // Calls are numbered from 1. All ranks enter the same calls in the same order. A rank that
-// rejects the arguments of a call consumes its number with Refuse instead of entering it.
+// rejects the arguments of a call consumes its number with Reject instead of entering it.
 //
 // A transport registers a [Provider], by which programs choose it, or "auto" does.
 // docs/guides/writing-a-transport.md leads to one of your own.
@@ -37,6 +37,6 @@
 // A group is fail-stop. The first failure that Fail records is the failure of the group, and
 // every wait notices it. Refusals, departures, failures and cancelled contexts interrupt a wait:
 // it tests its condition once more and fails only if that still does not hold. Waits return the
-// error of a context, [*PeerLostError], [*TimeoutError], [*RefusedError], [*ProtocolError] or
+// error of a context, [*PeerLostError], [*TimeoutError], [*RejectedError], [*ProtocolError] or
 // [ErrFailed].
 package transport

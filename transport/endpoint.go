@@ -30,7 +30,7 @@ type Endpoint interface {
 // Where it has vanished, a method of the endpoint panics with a fault, or returns as if nothing
 // had happened. Where it was overwritten, a method returns a *ProtocolError or panics with one.
 // Callers therefore set debug.SetPanicOnFault and recover. The following need neither: Close,
-// Conclude, Fail, Failure, Fingerprint, Refuse, Withdraw, Group, P2P.Wake and P2P.TryWithdraw.
+// Conclude, Fail, Failure, Fingerprint, Reject, Withdraw, Group, P2P.Wake and P2P.TryWithdraw.
 type FaultGuard interface {
 	// Vanished returns the error for v, a recovered value, if v is a fault in memory of the
 	// endpoint; otherwise nil.

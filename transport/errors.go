@@ -95,19 +95,19 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("%s brought the same memory to call %d", RanksText(e.Ranks), e.Seq)
 }
 
-// RefusedError is returned by Enter if Ranks rejected the arguments of call Seq and this rank did
+// RejectedError is returned by Enter if Ranks rejected the arguments of call Seq and this rank did
 // not. Why has the reason of each of Ranks, "" if it is no longer kept. Where ranks are
 // processes the texts come from shared memory and may contain any characters. Missing are the
-// ranks that have neither entered nor refused the call.
-type RefusedError struct {
+// ranks that have neither entered nor rejected the call.
+type RejectedError struct {
 	Ranks   []int
 	Why     []string
 	Missing []int
 	Seq     uint64
 }
 
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s refused the arguments of call %d", RanksText(e.Ranks), e.Seq)
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("%s rejected the arguments of call %d", RanksText(e.Ranks), e.Seq)
 }
 
 // NotAvailableError reports that a transport is not for this system, or not for these ranks.

@@ -12,10 +12,10 @@ type Failure struct {
 	By   int    // the rank that recorded it
 	Seq  uint64 // the call in which it did; 0 outside of calls
 	// Ranks are the ranks that the failure is about: the one that was lost, those that are
-	// missing, those that refused. More than 64 are cut.
+	// missing, those that rejected. More than 64 are cut.
 	Ranks []int
-	// Missing are the ranks that had neither refused nor entered a call that others had
-	// refused. More than 64 are cut.
+	// Missing are the ranks that had neither rejected nor entered a call that others had
+	// rejected. More than 64 are cut.
 	Missing []int
 	PID     int           // of the process that was lost; 0 if the rank is a goroutine
 	After   time.Duration // of a timeout
@@ -47,8 +47,8 @@ const (
 	// FailureMismatch: the ranks made different calls. The fingerprints of call Seq show how
 	// they differ.
 	FailureMismatch FailureKind = iota + 1
-	// FailureRefused: Ranks refused call Seq, others did not.
-	FailureRefused
+	// FailureRejected: Ranks rejected call Seq, others did not.
+	FailureRejected
 	// FailurePeerLost: Ranks[0] is gone.
 	FailurePeerLost
 	// FailureTimeout: Ranks did not enter call Seq in time.

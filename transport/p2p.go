@@ -31,7 +31,7 @@ type P2P interface {
 	TryWithdraw(to int) (taken, ok bool)
 
 	// Rest blocks until ready returns true, or, since the last Rest returned, Wake was called or
-	// an event was noticed: a failure of the group, a departure, a refusal, the death of a rank,
+	// an event was noticed: a failure of the group, a departure, a rejected call, the death of a rank,
 	// Close of this endpoint. The caller's goroutine calls ready repeatedly; ready inspects this
 	// P2P. With noSpin Rest sleeps at once; otherwise it polls and yields first, as the waits of
 	// calls do.
@@ -49,7 +49,7 @@ type P2P interface {
 	// it was stopped.
 	//
 	// A rank that calls Behind gives up. It counts as waiting for the rank of its last WaitFor
-	// until that rank serves it, or its own next WaitFor, Enter or Refuse, so that other ranks
+	// until that rank serves it, or its own next WaitFor, Enter or Reject, so that other ranks
 	// that time out at the same moment do not take it for the end.
 	Behind(peer int) int
 

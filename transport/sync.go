@@ -8,7 +8,7 @@ import (
 // InlineBytes is the length in bytes of the longest payload that a line holds itself.
 const InlineBytes = 48
 
-// ReasonBytes is how many bytes of the reason for a refused call reach the other ranks.
+// ReasonBytes is how many bytes of the reason for a rejected call reach the other ranks.
 const ReasonBytes = 240
 
 // Sync is how the ranks of a group enter a call together and complete it.
@@ -22,7 +22,7 @@ type Sync interface {
 
 	// Enter publishes e as this rank's line of call e.Seq and waits for the lines of all other
 	// ranks. e.Seq is one more than the number of the last call that this rank entered or
-	// refused. When Enter returns, e and what it points to belong to the caller again, except
+	// rejected. When Enter returns, e and what it points to belong to the caller again, except
 	// Send and Recv.
 	//
 	// Enter returns the errors of a wait; *MismatchError where the hashes differ; and
@@ -48,16 +48,16 @@ type Sync interface {
 	Complete() error
 
 	// Payload returns the first n bytes of the payload that a rank brought to the call entered
-	// last. It is valid until this rank enters or refuses its next call.
+	// last. It is valid until this rank enters or rejects its next call.
 	Payload(rank, n int) []byte
 	// Fingerprint returns the fingerprint that a rank brought to the call entered last.
 	Fingerprint(rank int) Fingerprint
 
-	// Refuse consumes call seq without entering it. It never waits. Ranks that enter that call
-	// get *RefusedError and record it as the group's failure; this rank's next Enter then
+	// Reject consumes call seq without entering it. It never waits. Ranks that enter that call
+	// get *RejectedError and record it as the group's failure; this rank's next Enter then
 	// returns ErrFailed. The error has the first ReasonBytes bytes of why. A rank keeps two
-	// reasons: of the first call that it refused since its last Enter, and of the latest.
-	Refuse(seq uint64, why string)
+	// reasons: of the first call that it rejected since its last Enter, and of the latest.
+	Reject(seq uint64, why string)
 }
 
 // Arrival is what one rank brings to a call: the contents of its line.

@@ -40,6 +40,7 @@ func (p *play) up() {
 func (p *play) run(way func(parent, child, step int) (from, to, first int)) {
 	for t := range p.two.Span() + 2*p.n {
 		before := slices.Clone(p.clocks)
+
 		for tree := range 2 {
 			for child := 1; child < len(p.clocks); child++ {
 				parent, _ := p.two.Parent(tree, child)

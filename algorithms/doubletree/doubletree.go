@@ -100,6 +100,7 @@ func edges(two topology.TwoTrees, rank int) (parents, children [2]edge) {
 	for i := range 2 {
 		parents[i].peer, children[i].peer = topology.None, topology.None
 	}
+
 	for tree := range 2 {
 		if parent, ok := two.Parent(tree, rank); ok {
 			step := two.Step(tree, rank)
@@ -142,6 +143,7 @@ func reduceUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) 
 		i, receiving := from.chunk(t, n)
 		k, sending := to.chunk(t, n)
 		var sent, dst, with ccl.Buffer
+
 		if sending {
 			sent = have(to.tree, k)
 			if two.Degree(to.tree, c.Rank()) == 0 {
@@ -155,6 +157,7 @@ func reduceUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) 
 				with = chunk(c.In(), from.tree, i, n) // the first child's chunk
 			}
 		}
+
 		var err error
 		switch {
 		case sending && receiving:
@@ -167,6 +170,7 @@ func reduceUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) 
 		if err != nil {
 			return fmt.Errorf("up, step %d: %w", t, err)
 		}
+
 		if receiving && !below {
 			c.Epilogue(dst)
 		}

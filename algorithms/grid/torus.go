@@ -43,6 +43,7 @@ func torusPart(c *ccl.Call, in, out ccl.Buffer) error {
 	if err != nil {
 		return fmt.Errorf("column: %w", err)
 	}
+
 	c.Epilogue(sum)
 	if err := steps.AllGather(c, column, 1, func(i int) ccl.Buffer { return block.Block(i, column.Size) }); err != nil {
 		return fmt.Errorf("column: %w", err)

@@ -46,7 +46,8 @@ var Algorithm = &ccl.Algorithm{
 	},
 }
 
-// cost returns the cost of a kernel whose calls on the levels are by direct, where all nodes have the same number of ranks.
+// cost returns the cost of a kernel whose calls on the levels are by direct, where all nodes have
+// the same number of ranks.
 func cost(steps int, bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: steps, Bytes: bytes(s)} }
 }
@@ -77,6 +78,7 @@ func reduce(c *ccl.Call) error {
 	if err := node.Reduce(c.In(), result, leader); err != nil {
 		return err
 	}
+
 	if leaders != nil {
 		to := nodeOf(c, c.Root())
 		if err := leaders.Reduce(result, result, to); err != nil {
@@ -106,6 +108,7 @@ func reduceScatter(c *ccl.Call) error {
 	if err := c.Node().Reduce(c.In(), whole, leader); err != nil {
 		return err
 	}
+
 	part := nodePart(c, whole)
 	if leaders := c.Leaders(); leaders != nil {
 		if err := leaders.ReduceScatter(whole); err != nil {
@@ -132,6 +135,7 @@ func allGather(c *ccl.Call) error {
 	if err := c.Node().AllGather(nodePart(c, whole)); err != nil {
 		return err
 	}
+
 	if leaders := c.Leaders(); leaders != nil {
 		if err := leaders.AllGather(whole); err != nil {
 			return err
@@ -140,6 +144,7 @@ func allGather(c *ccl.Call) error {
 	if err := c.Node().Broadcast(whole, leader); err != nil || packed {
 		return err
 	}
+
 	for rank, at := 0, 0; rank < c.Size(); rank++ {
 		n := c.BlockLen(rank)
 		if err := c.Copy(c.OutBlock(rank), whole.Slice(at, at+n)); err != nil {
@@ -150,7 +155,8 @@ func allGather(c *ccl.Call) error {
 	return nil
 }
 
-// position returns where a rank's block begins in packed blocks of all ranks; for rank Size, where they end.
+// position returns where a rank's block begins in packed blocks of all ranks; for rank Size, where
+// they end.
 func position(c *ccl.Call, rank int) (at int) {
 	for r := range rank {
 		at += c.BlockLen(r)
@@ -188,6 +194,7 @@ func broadcast(c *ccl.Call) error {
 		}
 		return nil
 	}
+
 	if leaders := c.Leaders(); leaders != nil {
 		if err := leaders.Broadcast(c.Out(), nodeOf(c, c.Root())); err != nil {
 			return err

@@ -37,6 +37,7 @@ func reduce(c *ccl.Call) error {
 	case ring.Prev:
 		return steps.Chain(c, topology.None, ring.Next, n, c.In().Block, nil)
 	}
+
 	spare := c.Scratch(2 * c.In().Block(0, n).Len())
 	return steps.Chain(c, ring.Prev, ring.Next, n, steps.TwoChunks(c, spare), c.In().Block)
 }
@@ -97,6 +98,7 @@ func passOn(c *ccl.Call, n int, spare ccl.Buffer, have func(i, n int) ccl.Buffer
 		if i < n && c.Rank() > 0 {
 			from, before = c.Rank()-1, spare.Slice(0, in.Len())
 		}
+
 		err := steps.SendRecv(c, to, sent, from, before)
 		if err == nil && i < n {
 			err = reduce(in, c.Out().Block(i, n), before, have(i, n))

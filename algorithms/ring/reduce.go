@@ -13,11 +13,12 @@ func allReduce(c *ccl.Call) error {
 	n := steps.Parts(c.Shape().Bytes, c.Size(), ccl.ParamsOf[Params](c).Chunk)
 	for i := range n {
 		out := c.Out().Block(i, n)
-		own, err := steps.ReduceScatter(c, ring, c.In().Block(i, n), out)
+		reduced, err := steps.ReduceScatter(c, ring, c.In().Block(i, n), out)
 		if err != nil {
 			return err
 		}
-		c.Epilogue(own)
+
+		c.Epilogue(reduced)
 		err = steps.AllGather(c, ring, 1, func(b int) ccl.Buffer { return out.Block(b, c.Size()) })
 		if err != nil {
 			return err
@@ -61,6 +62,7 @@ func reduceScatterPart(c *ccl.Call, i, n int, spare ccl.Buffer) error {
 		if s == c.Size()-2 {
 			next = out
 		}
+
 		if err := c.SendRecvReduce(ring.Next, have, ring.Prev, next, with); err != nil {
 			return fmt.Errorf("part %d, step %d: %w", i, s, err)
 		}

@@ -34,6 +34,7 @@ func allToAll(c *ccl.Call) error {
 		if err := c.SendRecv(ring.Block(d), spare.Slice(0, sent), ring.Block(-d), message); err != nil {
 			return fmt.Errorf("distance %d: %w", d, err)
 		}
+
 		for j, at := d, 0; j < c.Size(); j = (j + 1) | d {
 			block := onTheWay(c, ring, slots, j, 2*d)
 			if err := c.Copy(block, message.Slice(at, at+block.Len())); err != nil {

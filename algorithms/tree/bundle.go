@@ -32,6 +32,7 @@ func eachBlock(c *ccl.Call, tree topology.Tree, rank int, bundle ccl.Buffer, f f
 	if err := f(rank, bundle.Slice(0, at)); err != nil {
 		return err
 	}
+
 	for i := range tree.Degree(rank) {
 		child := tree.Child(rank, i)
 		n := bundleLen(c, tree, child)
@@ -60,6 +61,7 @@ func gather(c *ccl.Call) error {
 	if err := c.Copy(bundle.Slice(0, c.In().Len()), c.In()); err != nil {
 		return err
 	}
+
 	if below {
 		return c.Send(parent, bundle)
 	}
@@ -78,6 +80,7 @@ func scatter(c *ccl.Call) error {
 func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank int) ccl.Buffer) error {
 	me := c.Rank()
 	parent, below := tree.Parent(me)
+
 	var err error
 	switch {
 	case !below:
@@ -89,6 +92,7 @@ func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank 
 	default:
 		err = c.Recv(parent, bundle)
 	}
+
 	for i := 0; err == nil && i < tree.Degree(me); i++ {
 		child := tree.Served(me, i)
 		lo, hi := bundleOf(c, tree, child)

@@ -94,6 +94,7 @@ func allGatherSteps(tree topology.Tree, ranks, n int) int {
 		clocks[from]++
 		clocks[to] = max(clocks[to], clocks[from])
 	}
+
 	for source := range ranks {
 		for range n {
 			for rank := source; ; {
@@ -106,6 +107,7 @@ func allGatherSteps(tree topology.Tree, ranks, n int) int {
 			}
 		}
 	}
+
 	for source := ranks - 1; source >= 0; source-- {
 		for range n {
 			for rank := range ranks { // the root is 0: parents come before their children

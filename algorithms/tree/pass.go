@@ -71,6 +71,7 @@ func serve(c *ccl.Call, tree topology.Tree, b ccl.Buffer, i, n, has, from int) e
 		if child == has {
 			continue
 		}
+
 		if last != topology.None {
 			if err := c.Send(last, b.Block(i-1, n)); err != nil {
 				return err

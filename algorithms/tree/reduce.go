@@ -37,6 +37,7 @@ func reduceScatter(c *ccl.Call) error {
 	bundle := bundleLen(c, tree, c.Rank())
 	spare := c.Scratch(length + bundle)
 	reduced, have := spare.Slice(0, length), steps.TwoChunks(c, spare.Slice(0, length))
+
 	if c.Rank() == 0 {
 		have = reduced.Block
 	}
@@ -75,6 +76,7 @@ func reduceChunk(c *ccl.Call, tree topology.Tree, i, n int, have func(i, n int) 
 	if err != nil || i == n || first == topology.None {
 		return err
 	}
+
 	chunk := have(i, n)
 	for k := 1; k < tree.Degree(me); k++ {
 		if err := c.RecvReduce(tree.Child(me, k), chunk, chunk); err != nil {

@@ -15,8 +15,10 @@ import (
 func scan(c *ccl.Call) error {
 	n := ccl.ParamsOf[Params](c).chunks(c.Shape().Bytes)
 	spare := c.Scratch(c.In().Block(0, n).Len())
+
 	for i := range n {
 		have, out := c.In().Block(i, n), c.Out().Block(i, n)
+
 		err := atDistances(c, &have, spare.Slice(0, have.Len()), func(before ccl.Buffer) error {
 			err := c.Reduce(out, before, have)
 			have = out
@@ -29,6 +31,7 @@ func scan(c *ccl.Call) error {
 			return fmt.Errorf("chunk %d: %w", i, err)
 		}
 	}
+
 	return nil
 }
 
@@ -37,6 +40,7 @@ func scan(c *ccl.Call) error {
 func exScan(c *ccl.Call) error {
 	n := ccl.ParamsOf[Params](c).chunks(c.Shape().Bytes)
 	spare := c.Scratch(2 * c.In().Block(0, n).Len())
+
 	for i := range n {
 		have, out := c.In().Block(i, n), c.Out().Block(i, n)
 		going := spare.Block(1, 2).Slice(0, have.Len())
@@ -48,7 +52,7 @@ func exScan(c *ccl.Call) error {
 			have = going
 			if first {
 				first = false
-				return c.Copy(out, before) // which may be the input
+				return c.Copy(out, before) // before may be the input
 			}
 			return c.Reduce(out, before, out)
 		})
@@ -71,6 +75,7 @@ func atDistances(c *ccl.Call, have *ccl.Buffer, spare ccl.Buffer, reduce func(be
 		if from < 0 {
 			from = topology.None
 		}
+
 		err := steps.SendRecv(c, to, *have, from, spare)
 		if err == nil && from != topology.None {
 			err = reduce(spare)

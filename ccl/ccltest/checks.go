@@ -19,6 +19,10 @@ type check struct {
 // mostRanks is the size of the suite's largest group.
 const mostRanks = 16
 
+// shortRanks are the groups of the suite with -short: an even and two odd numbers of ranks, and a
+// power of two.
+var shortRanks = []int{1, 2, 3, 5, 8}
+
 // size is the size of a group.
 type size struct {
 	ranks int
@@ -36,7 +40,9 @@ func (z size) String() string {
 func (c *check) sizes(s *subject) []size {
 	var all []size
 	for _, n := range c.ranks {
-		all = append(all, size{ranks: n})
+		if !s.fewGroups || slices.Contains(shortRanks, n) {
+			all = append(all, size{ranks: n})
+		}
 	}
 	if c.wide {
 		for _, z := range s.moreSizes() {

@@ -43,9 +43,9 @@ Columns: the pairs of a type and an operation, of those that exist; the bytes of
 different lengths (also zero), packed, with gaps, in reverse, and in each rank's own order; three ways to be in place: all ranks,
 even ranks, odd ranks. Operations include avg, PremulSum and those of ccl.NewOp, which for integers do not commute.
 
-With -short and -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
+With -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
-to four ranks. All pairs remain.
+to four ranks. All pairs remain. With -short it makes these calls in groups of at most 8 ranks: 1, 2, 3, 5 and 8.
 
 `
 
@@ -58,7 +58,7 @@ func TestCoverageTable(t *testing.T) {
 	}
 	text.WriteString(coverageCalls)
 
-	columns := []string{"collective", "algorithm", "pairs", "bytes", "blocks", "in place", "calls", "with -short and -race"}
+	columns := []string{"collective", "algorithm", "pairs", "bytes", "blocks", "in place", "calls", "with -race"}
 	table := row(columns) + row(slices.Repeat([]string{"---"}, len(columns)))
 	same := map[string]bool{} // what all kernels have in common
 	for _, coll := range ccl.Collectives() {
@@ -100,7 +100,7 @@ func cells(t *testing.T, coll ccl.Collective, a *ccl.Algorithm, seen, short *cov
 	if coll.Reduces() {
 		pairs = fmt.Sprintf("%d of %d", len(seen.pairs), possiblePairs(coll))
 		if len(short.pairs) != len(seen.pairs) {
-			t.Errorf("%v by %s: with -short %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
+			t.Errorf("%v by %s: with -race %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
 		}
 	}
 	if coll.Rooted() && len(seen.roots) != slices.Max(slices.Collect(maps.Keys(seen.ranks))) {
@@ -132,7 +132,7 @@ func newCoverage() *coverage {
 	}
 }
 
-// coverageOf counts the calls of a kernel, and those with -short and -race.
+// coverageOf counts the calls of a kernel, and those with -race.
 func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, short *coverage) {
 	seen, short = newCoverage(), newCoverage()
 	for _, target := range newSubject(a, nil).targets() {

@@ -94,8 +94,8 @@
 //
 // If several checks of a kernel fail, they often have one reason: begin with the first.
 // With -v, a check that does not apply logs why. With -short and with -race the suite makes
-// fewer calls, above all on many ranks, and no long ones: docs/reference/coverage.md has the
-// numbers. Allocs runs only without -race.
+// fewer calls, above all on many ranks, and no long ones, and with -short its groups have at
+// most 8 ranks: docs/reference/coverage.md has the numbers. Allocs runs only without -race.
 //
 // # Fuzzing
 //

@@ -25,12 +25,13 @@ type subject struct {
 	w, h        int              // extents; 0: as close to a square as possible
 	timeout     time.Duration    // of calls
 	patience    time.Duration    // with groups
-	short       bool             // fewer cases
+	short       bool             // fewer calls
+	fewGroups   bool             // shortRanks only
 	made        map[string]error // results of calls, see calls
 }
 
 func newSubject(a *ccl.Algorithm, opts []Option) *subject {
-	s := &subject{algorithm: a, timeout: callTimeout, patience: patience, short: testing.Short() || raceEnabled}
+	s := &subject{algorithm: a, timeout: callTimeout, patience: patience, short: testing.Short() || raceEnabled, fewGroups: testing.Short()}
 	for _, o := range opts {
 		s.rankOrdered = s.rankOrdered || o.rankOrdered
 		s.more = append(s.more, o.sizes...)

@@ -123,6 +123,7 @@ func (h host) groups(fstype, controller string) (dirs []string) {
 	if !found {
 		return nil
 	}
+
 	dir := mount
 	if below, ok := strings.CutPrefix(h.ownGroup(controller), strings.TrimSuffix(root, "/")); ok {
 		dir = filepath.Join(mount, below)

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claims is how many names the lock of a core has. Somebody's claim that does not count has its name
-// until the socket is closed; a job then takes another name.
+// claims is how many names the lock of a core has. Somebody's claim that does not count has its
+// name until the socket is closed; a job then takes another name.
 const claims = 4
 
 // lockName returns the k-th name of the core's lock.
 func (c Core) lockName(k int) string { return fmt.Sprintf("%s-core-%d~%d", LockPrefix, c.ID, k) }
 
-// take takes the lock of the core, or reports that another job holds it. It looks at the other names
-// only when it has its own: of two jobs at the same moment, the later one sees the other.
+// take takes the lock of the core, or reports that another job holds it. It looks at the other
+// names only when it has its own: of two jobs at the same moment, the later one sees the other.
 func (c Core) take() (l lock, held bool) {
 	taken := -1
 	for k := 0; k < claims && taken < 0; k++ {
@@ -35,6 +35,7 @@ func (c Core) take() (l lock, held bool) {
 		if k == taken {
 			continue
 		}
+
 		conn, counts := c.holder(k)
 		if conn != nil {
 			_ = conn.Close()
@@ -47,8 +48,8 @@ func (c Core) take() (l lock, held bool) {
 	return l, taken < 0
 }
 
-// holder connects to the process that has the k-th name. conn is nil if none answers. Its claim counts
-// unless it is certain that the process has ended, or may not run on the core.
+// holder connects to the process that has the k-th name. conn is nil if none answers. Its claim
+// counts unless it is certain that the process has ended, or may not run on the core.
 func (c Core) holder(k int) (conn net.Conn, counts bool) {
 	conn, err := net.Dial("unix", "@"+c.lockName(k))
 	if err != nil {
@@ -66,8 +67,8 @@ func (c Core) holder(k int) (conn net.Conn, counts bool) {
 	return nil, false
 }
 
-// mayRun reports whether a process lives and may run on one of these hyperthreads, or that cannot be
-// told. A thread of it may be bound to others for a moment, so it looks at all threads.
+// mayRun reports whether a process lives and may run on one of these hyperthreads, or that cannot
+// be told. A thread of it may be bound to others for a moment, so it looks at all threads.
 func mayRun(pid int, cpus []int) bool {
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
 	threads, err := os.ReadDir(tasks)

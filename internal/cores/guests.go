@@ -28,6 +28,7 @@ func Visit() (leave func()) {
 	if err != nil {
 		return cancel
 	}
+
 	var visits sync.WaitGroup
 	for _, c := range look("", usable).Free {
 		visits.Go(func() { c.visit(ctx) })

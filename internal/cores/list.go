@@ -13,6 +13,7 @@ func Parse(list string) (numbers []int) {
 		if !isRange {
 			last = first
 		}
+
 		a, errA := strconv.Atoi(first)
 		b, errB := strconv.Atoi(last)
 		if errA != nil || errB != nil || b < a {

@@ -26,8 +26,8 @@ func release(l lock) {
 	}
 }
 
-// receive counts the guests that are connected to a lock, until it is released. A guest sends a byte;
-// who only looks whether the lock is held does not.
+// receive counts the guests that are connected to a lock, until it is released. A guest sends a
+// byte; who only looks whether the lock is held does not.
 func (g *guests) receive(l lock) {
 	if l == nil {
 		return

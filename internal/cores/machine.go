@@ -51,9 +51,11 @@ func look(root string, usable []int) Machine {
 			index[id] = i
 			m.Free = append(m.Free, Core{ID: id, all: siblings})
 		}
+
 		m.Free[i].CPUs = append(m.Free[i].CPUs, cpu)
 		speeds[fmt.Sprint(s.read(fmt.Sprintf("system/cpu/cpu%d/cpu_capacity", cpu)), slices.Contains(performance, cpu))] = true
 	}
+
 	m.Uneven = len(speeds) > 1
 	slices.SortStableFunc(m.Free, func(a, b Core) int { return nodes[a.CPUs[0]] - nodes[b.CPUs[0]] })
 	return m

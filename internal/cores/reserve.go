@@ -58,6 +58,7 @@ func Reserve(ranks int, insist bool) (*Reservation, error) {
 	r := &Reservation{guests: guests{changed: make(chan struct{}, 1)}}
 	m, locks, err := survey()
 	r.locks = locks
+
 	if err == nil {
 		r.usable = CPUs(slices.Concat(m.Free, m.Held))
 		r.Shares, err = m.share(ranks, insist)
@@ -81,6 +82,7 @@ func survey() (m Machine, locks []lock, err error) {
 	m = look("", usable)
 	all := m.Free
 	m.Free = nil
+
 	for _, c := range all {
 		l, held := c.take()
 		if held {

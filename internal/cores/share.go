@@ -28,6 +28,7 @@ func (m Machine) share(ranks int, insist bool) ([][]int, error) {
 	}
 	if insist && ranks > len(units) {
 		units = nil
+
 		for _, c := range m.Free {
 			for _, cpu := range c.CPUs {
 				units = append(units, []int{cpu})
@@ -37,6 +38,7 @@ func (m Machine) share(ranks int, insist bool) ([][]int, error) {
 	if ranks > len(units) {
 		return nil, m.tooFew(ranks)
 	}
+
 	if m.Uneven && !insist {
 		return nil, errUneven
 	}

@@ -47,6 +47,7 @@ func (b *Book) name(name string) uint8 {
 	if i := slices.Index(b.names, name); i >= 0 {
 		return uint8(i)
 	}
+
 	n := len(b.names)
 	if n == maxNames {
 		return 0
@@ -62,8 +63,8 @@ const _ = uint(math.MaxUint8 + 1 - maxNames) // an index must fit a byte
 // What is what a call or a message does: indices of names, and a root or peer.
 type What uint64
 
-// NewWhat returns the What of a call without a root, or of a message, which has neither an operation
-// nor an algorithm.
+// NewWhat returns the What of a call without a root, or of a message, which has neither an
+// operation nor an algorithm.
 func (b *Book) NewWhat(collective, dtype, op, algorithm string) What {
 	return What(b.name(collective)) | What(b.name(dtype))<<8 | What(b.name(op))<<16 | What(b.name(algorithm))<<24
 }
@@ -86,6 +87,7 @@ type Group struct {
 func (b *Book) Open(l *Lane, g Group) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	m, index := new(laneMemory), -1
 	switch {
 	case b.used < len(b.lanes):
@@ -98,6 +100,7 @@ func (b *Book) Open(l *Lane, g Group) {
 	if index >= 0 {
 		m = &b.lanes[index]
 	}
+
 	edition := m.edition.Load() + 1
 	m.edition.Store(edition)
 	for i := range m.records {
@@ -156,6 +159,7 @@ func (l *Lane) Begin(seq uint64, what What, count int, label string, timed bool)
 	} else if n[begunWord] != 0 {
 		n[begunWord] = 0
 	}
+
 	if len(label) != len(l.label) || len(label) > 0 && label != l.label {
 		l.setLabel(label)
 	}
@@ -221,9 +225,9 @@ type Pending struct {
 	head   uint64
 }
 
-// BeginMessage records that a message of the group whose lane is l has begun. what is the NewWhat of
-// "send" or "recv", peer a rank of the group, or -1 for any. timed takes the time of its begin and of
-// its end.
+// BeginMessage records that a message of the group whose lane is l has begun. what is the NewWhat
+// of "send" or "recv", peer a rank of the group, or -1 for any. timed takes the time of its begin
+// and of its end.
 func (b *Book) BeginMessage(l *Lane, what What, peer, tag, count int, label string, timed bool) Pending {
 	what = what.WithRoot(peer) | What(uint8(l.index))<<24
 	b.mu.Lock()
@@ -234,6 +238,7 @@ func (b *Book) BeginMessage(l *Lane, what What, peer, tag, count int, label stri
 	if timed {
 		next[begunWord] = uint64(nanotime())
 	}
+
 	next[tagWord] = uint64(tag)
 	packText(next[textWord:], label)
 	r := &b.lanes[0].records[b.messages%LaneRecords]

@@ -1,5 +1,6 @@
-// Package flight is the format of the flight recorder: the last calls, messages and marks of each rank, in
-// memory that other ranks and other programs can read while the rank runs and after it has died.
+// Package flight is the format of the flight recorder: the last calls, messages and marks of each
+// rank, in memory that other ranks and other programs can read while the rank runs and after it
+// has died.
 //
 // # Model
 //
@@ -16,8 +17,8 @@
 //
 // The number of lanes follows from the length of the part. Every group that a rank is in takes a
 // lane for itself, so that each lane of calls has one writer at a time, and a busy group does not
-// overwrite what a waiting group did last. A closed group's lane is reused, the oldest first. If all
-// lanes are taken, a group's lane is on the heap, and only its own process sees it.
+// overwrite what a waiting group did last. A closed group's lane is reused, the oldest first. If
+// all lanes are taken, a group's lane is on the heap, and only its own process sees it.
 //
 // Names (collectives, types, operations, algorithms) are written once to the table. A record holds
 // their indices:
@@ -29,12 +30,12 @@
 //	32  ended   8   likewise
 //	40  label  24   its first bytes; a message has its tag in the first 8
 //
-// A mark says what the program does from then on, in which step; it has the step as its count, and its time as
-// begun.
+// A mark says what the program does from then on, in which step; it has the step as its count, and
+// its time as begun.
 //
-// The monotonic clock is that of all processes of the machine. The offset to the time of day is read once by
-// each rank, and differs between ranks by the time between two readings of clocks. So [ReadAll] uses one
-// rank's offset for all: times of different ranks are exactly comparable.
+// The monotonic clock is that of all processes of the machine. The offset to the time of day is
+// read once by each rank, and differs between ranks by the time between two readings of clocks. So
+// [ReadAll] uses one rank's offset for all: times of different ranks are exactly comparable.
 //
 // # Memory order
 //
@@ -46,8 +47,9 @@
 // leaves a record whose number is known and whose rest is not.
 //
 // The stores must become visible in the order of the program. On amd64 all stores do, and
-// [Lane.Begin] takes plain ones; arm64 has a barrier and a release store for it. Go's own atomic stores
-// order more than that and take longer. They replace the assembly elsewhere and with the build tag noasm.
+// [Lane.Begin] takes plain ones; arm64 has a barrier and a release store for it. Go's own atomic
+// stores order more than that and take longer. They replace the assembly elsewhere and with the
+// build tag noasm.
 //
 // A reader trusts nothing: it cuts lengths and indices, so that memory that another program has
 // overwritten gives a wrong document, not a crash.

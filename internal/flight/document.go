@@ -44,8 +44,8 @@ type GroupCalls struct {
 	Calls []Call `json:"calls"`
 }
 
-// Call is one collective call. One that is StateStarting has a number only. One that is StateRejected
-// has no operation and no root, and if Communicator.Reject made it a number only.
+// Call is one collective call. One that is StateStarting has a number only. One that is
+// StateRejected has no operation and no root, and if Communicator.Reject made it a number only.
 type Call struct {
 	Number     uint64    `json:"number"`
 	Collective string    `json:"collective,omitzero"`
@@ -75,7 +75,8 @@ type Message struct {
 	Ended  time.Time `json:"ended,omitzero"`
 }
 
-// Mark says what the program does from a time on, until its next mark. Its number counts the rank's marks.
+// Mark says what the program does from a time on, until its next mark. Its number counts the
+// rank's marks.
 type Mark struct {
 	Number uint64    `json:"number"`
 	Group  string    `json:"group,omitzero"` // id, of the group whose steps are counted; "" if it is not known
@@ -100,7 +101,8 @@ const (
 // progress orders states: a later one replaces an earlier one.
 var progress = map[State]int{StateStarting: 0, StateBegun: 1, StateInside: 2, StateRejected: 3, StateFailed: 4, StateDone: 5}
 
-func (s State) over() bool { return progress[s] >= progress[StateRejected] }
+// hasEnded reports whether the call or message is over.
+func (s State) hasEnded() bool { return progress[s] >= progress[StateRejected] }
 
 // After reports whether s comes after t.
 func (s State) After(t State) bool { return progress[s] > progress[t] }
@@ -118,6 +120,7 @@ func (c Call) String() string {
 	if c.Op != "" {
 		fmt.Fprintf(&b, ", %s", c.Op)
 	}
+
 	if c.Root != nil {
 		fmt.Fprintf(&b, ", root %d", *c.Root)
 	}
@@ -131,7 +134,8 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// String returns the message as text, such as "message 3, send of 8 int64 to rank 1, tag 7 (begun)".
+// String returns the message as text, such as "message 3, send of 8 int64 to rank 1, tag 7
+// (begun)".
 func (m Message) String() string {
 	if m.Kind == "" {
 		return fmt.Sprintf("message %d (%s)", m.Number, m.State)
@@ -140,6 +144,7 @@ func (m Message) String() string {
 	if m.Kind == "send" {
 		way = "to"
 	}
+
 	if m.Peer >= 0 {
 		peer = fmt.Sprint("rank ", m.Peer)
 	}
@@ -156,8 +161,8 @@ const (
 	fileSuffix = ".json"
 )
 
-// Write writes the document to a new file of its job and writer in a directory, which it makes if it
-// does not exist. It replaces an earlier file, at once.
+// Write writes the document to a new file of its job and writer in a directory, which it makes if
+// it does not exist. It replaces an earlier file, at once.
 func (d *Document) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("flight recorder: %w", err)
@@ -166,6 +171,7 @@ func (d *Document) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("flight recorder: %w", err)
 	}
+
 	name := filePrefix + d.Job + "-" + strings.ReplaceAll(d.Writer, " ", "-") + fileSuffix
 	err = atomicfile.Replace(filepath.Join(dir, name), false, func(f *os.File) error {
 		_, err := f.Write(append(text, '\n'))
@@ -190,6 +196,7 @@ func Parse(text []byte) (*Document, error) {
 		if r.Rank < 0 {
 			return nil, fmt.Errorf("it has a rank %d", r.Rank)
 		}
+
 		for _, g := range r.Groups {
 			if g.Rank < 0 || g.Size < 1 || g.Rank >= g.Size {
 				return nil, fmt.Errorf("rank %d is rank %d of %d in the group %q", r.Rank, g.Rank, g.Size, g.Name)
@@ -200,6 +207,7 @@ func Parse(text []byte) (*Document, error) {
 				}
 			}
 		}
+
 		for _, m := range r.Messages {
 			if _, known := progress[m.State]; !known {
 				return nil, fmt.Errorf("rank %d: message %d has the state %q", r.Rank, m.Number, m.State)
@@ -209,13 +217,14 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
-// Load reads the documents in a directory, in the order of their names. It returns an error if one is
-// not a regular file of this user.
+// Load reads the documents in a directory, in the order of their names. It returns an error if one
+// is not a regular file of this user.
 func Load(dir string) ([]*Document, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
+
 	var all []*Document
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), filePrefix) || !strings.HasSuffix(e.Name(), fileSuffix) {
@@ -226,6 +235,7 @@ func Load(dir string) ([]*Document, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		d, err := Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)

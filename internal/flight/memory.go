@@ -25,13 +25,13 @@ const MarkRecords = 24
 // maxNames is the number of names in a part's table. The name with the index 0 is empty.
 const maxNames = (pageBytes - 128 - MarkRecords*recordBytes) / nameBytes
 
-// magic is the first word of a part that a rank writes to: GFLIGHT2 in little-endian order. It changes
-// with the format.
+// magic is the first word of a part that a rank writes to: GFLIGHT2 in little-endian order. It
+// changes with the format.
 const magic = 0x32544847494c4647
 
-// PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 64 KiB have lanes
-// for messages and 14 groups. With more than 8 ranks the parts of all ranks share 512 KiB, but none is
-// shorter than 16 KiB: lanes for messages and 2 groups.
+// PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 64 KiB have
+// lanes for messages and 14 groups. With more than 8 ranks the parts of all ranks share 512 KiB,
+// but none is shorter than 16 KiB: lanes for messages and 2 groups.
 func PartBytes(ranks int) int {
 	return min(max(128/ranks, 4), 16) * pageBytes
 }
@@ -61,8 +61,8 @@ type laneMemory struct {
 	records [LaneRecords]record
 }
 
-// record is one call, message or mark. Its head is a sequence lock. Readers load its words atomically; put
-// and publish store them.
+// record is one call, message or mark. Its head is a sequence lock. Readers load its words
+// atomically; put and publish store them.
 type record [recordBytes / 8]uint64
 
 // Indices of a record's words.
@@ -100,8 +100,8 @@ func setText(words []atomic.Uint64, text string) {
 	}
 }
 
-// text decodes words up to the first zero byte. Characters that cannot be printed become spaces, since
-// the memory may hold anything.
+// text decodes words up to the first zero byte. Characters that cannot be printed become spaces,
+// since the memory may hold anything.
 func text(words ...uint64) string {
 	b := make([]byte, 0, 8*len(words))
 	for _, w := range words {

@@ -15,8 +15,8 @@ func Read(part []byte) (r Rank, ok bool) { return readPart(part, new(Clock)) }
 // Clock is how far the time of day is ahead of the monotonic clock, in nanoseconds; 0: not known.
 type Clock int64
 
-// ReadAll returns what the ranks of a job have recorded in their parts, and the clock of all times: that of the
-// first of them. Ranks that have not recorded anything are left out.
+// ReadAll returns what the ranks of a job have recorded in their parts, and the clock of all
+// times: that of the first of them. Ranks that have not recorded anything are left out.
 func ReadAll(ranks int, part func(rank int) []byte) (all []Rank, c Clock) {
 	for rank := range ranks {
 		if r, ok := readPart(part(rank), &c); ok && r.Rank == rank { // otherwise another program has overwritten it
@@ -39,6 +39,7 @@ func readPart(part []byte, c *Clock) (r Rank, ok bool) {
 	for i := range p.names {
 		p.names[i] = loadText(t.names[i][:])
 	}
+
 	r.Groups, r.Messages = []GroupCalls{}, []Message{}
 	r.Rank, r.PID = int(uint32(t.rank.Load())), int(uint32(t.pid.Load()))
 	groups := make([]string, len(lanes))
@@ -53,7 +54,8 @@ func readPart(part []byte, c *Clock) (r Rank, ok bool) {
 	return r, true
 }
 
-// OnHeap returns the calls of a lane that is on the heap, where ReadAll does not see it. ok is false for others.
+// OnHeap returns the calls of a lane that is on the heap, where ReadAll does not see it. ok is
+// false for others.
 func (b *Book) OnHeap(l *Lane, c Clock) (g GroupCalls, ok bool) {
 	if l.memory == nil || l.index >= 0 {
 		return g, false
@@ -95,10 +97,11 @@ func (p reading) group(m *laneMemory) (g GroupCalls, ok bool) {
 		if edition == 0 || edition%2 == 1 {
 			continue
 		}
+
 		joined := m.joined.Load()
 		g = GroupCalls{
 			Calls: []Call{},
-			ID:    fmt.Sprintf("%016x", m.group.Load()), Name: loadText(m.name[:]),
+			ID:    groupID(m.group.Load()), Name: loadText(m.name[:]),
 			Rank: int(uint32(m.rank.Load())), Size: int(uint32(m.size.Load())), Left: m.closed.Load() == 1,
 		}
 		for i := range m.records {
@@ -119,8 +122,8 @@ func (p reading) group(m *laneMemory) (g GroupCalls, ok bool) {
 
 func groupID(id uint64) string { return fmt.Sprintf("%016x", id) }
 
-// snapshot returns the words of a record that are true, at least its head. ok is false if the record
-// is empty or changes all the time.
+// snapshot returns the words of a record that are true, at least its head. ok is false if the
+// record is empty or changes all the time.
 func (r *record) snapshot() (words record, ok bool) {
 	for range attempts {
 		head := atomic.LoadUint64(&r[headWord])
@@ -131,6 +134,7 @@ func (r *record) snapshot() (words record, ok bool) {
 		if s := head & 0xff; s < begun || s > rejected {
 			return words, false
 		}
+
 		for i := 1; i < len(r); i++ {
 			words[i] = atomic.LoadUint64(&r[i])
 		}
@@ -158,9 +162,10 @@ func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
 		root--
 		c.Root = &root
 	}
+
 	c.Count = int(max(int64(w[countWord]), 0))
 	c.Begun = p.when(w[begunWord])
-	if c.State.over() {
+	if c.State.hasEnded() {
 		c.Ended = p.when(w[endedWord])
 	}
 	c.Label = text(w[labelWord:]...)
@@ -179,9 +184,10 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 			what := w[whatWord]
 			s.Kind, s.Type, s.Peer = p.name(what), p.name(what>>8), int(uint32(what>>32))-1
 			s.Group = groupOf(what, groups)
+
 			s.Count, s.Tag = int(max(int64(w[countWord]), 0)), int(max(int64(w[tagWord]), 0))
 			s.Begun = p.when(w[begunWord])
-			if s.State.over() {
+			if s.State.hasEnded() {
 				s.Ended = p.when(w[endedWord])
 			}
 			s.Label = text(w[textWord:]...)
@@ -226,5 +232,6 @@ func stateOf(head uint64) State {
 	case rejected:
 		return StateRejected
 	}
+
 	return StateStarting
 }

@@ -35,7 +35,7 @@ func (m implementation) reduce(t Type, op Op, dsts, srcs []unsafe.Pointer, at, b
 	if t = kernels[t][op]; m == plain || t == none {
 		return 0
 	}
-	bytes &^= 31 // what a vector of AVX2 holds, and half of one of AVX-512 that is widened
+	bytes &^= 31 // a vector of AVX2, or half of one of AVX-512 that is widened
 	var d divisor
 	if op == Avg {
 		d = divisorOf(t, ranks)
@@ -48,6 +48,7 @@ func (m implementation) reduce(t Type, op Op, dsts, srcs []unsafe.Pointer, at, b
 			done = head
 		}
 	}
+
 	piece := pieceBytes(len(dsts) + len(srcs))
 	for done < bytes {
 		n := min(piece, bytes-done)
@@ -150,6 +151,7 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 	to, ndsts := (**byte)(unsafe.Pointer(&dsts[0])), len(dsts)
 	from, nsrcs := (**byte)(unsafe.Pointer(&srcs[0])), len(srcs)
 	o := uint8(op)
+
 	switch t {
 	case Uint8:
 		reduceUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
@@ -157,12 +159,14 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 		reduceInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Int64:
 		reduceInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+
 	case Float32:
 		reduceFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Float64:
 		reduceFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Float16:
 		reduceFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+
 	case BFloat16:
 		if m == avx512 {
 			reduceBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)

@@ -21,6 +21,7 @@ var CacheBytes = sync.OnceValue(func() int {
 func cacheBytes(dir string) int {
 	largest := 0
 	files, _ := filepath.Glob(filepath.Join(dir, "index*", "size"))
+
 	for _, file := range files {
 		text, _ := os.ReadFile(file)
 		digits, kib := strings.CutSuffix(strings.TrimSpace(string(text)), "K")

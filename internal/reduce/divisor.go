@@ -19,7 +19,7 @@ import (
 // the next one is farther away.
 type divisor struct {
 	mode   uint64 // 0: do not divide; 1: multiply; 2: divide, floats only
-	factor uint64 // what to multiply or divide by; one of less than 64 bits is repeated
+	factor uint64 // multiply or divide by it; one of less than 64 bits is repeated
 	shift  uint64 // by how many bits to shift the product of integers
 }
 
@@ -39,7 +39,7 @@ func divisorOf(t Type, by int) divisor {
 	}
 	mode, factor := uint64(2), float64(by)
 	if by&(by-1) == 0 {
-		mode, factor = 1, 1/factor // which is exact, see divideFloats
+		mode, factor = 1, 1/factor // exact: see divideFloats
 	}
 	if t == Float32 || t.half() {
 		return divisor{mode: mode, factor: uint64(math.Float32bits(float32(factor))) * 0x0000_0001_0000_0001}

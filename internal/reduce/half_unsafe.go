@@ -18,6 +18,7 @@ func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 			widenAt(t, x, unsafe.Add(src, at))
 			reduceFloats(op, acc, x)
 		}
+
 		if op == Avg && ranks > 1 {
 			divideFloats(acc, ranks)
 		}

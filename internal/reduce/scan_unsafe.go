@@ -43,6 +43,7 @@ func (m implementation) scanTiles(t Type, op Op, dsts, srcs []unsafe.Pointer, n 
 		if dsts[0] != nil && !exclusive {
 			move(unsafe.Add(dsts[0], at), acc, count*size)
 		}
+
 		for k := 1; k < len(dsts); k++ {
 			next := unsafe.Pointer(&spare[k%2])
 			if dsts[k] != nil && !exclusive {
@@ -51,6 +52,7 @@ func (m implementation) scanTiles(t Type, op Op, dsts, srcs []unsafe.Pointer, n 
 			if !exclusive || k+1 < len(dsts) {
 				m.pair(t, op, next, acc, unsafe.Add(srcs[k], at), count)
 			}
+
 			if dsts[k] != nil && exclusive {
 				move(unsafe.Add(dsts[k], at), acc, count*size)
 			}
@@ -71,11 +73,13 @@ func (m implementation) scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n
 		if dsts[0] != nil && !exclusive {
 			narrowAt(t, unsafe.Add(dsts[0], at), acc)
 		}
+
 		for k := 1; k < len(dsts); k++ {
 			widenAt(t, x, unsafe.Add(srcs[k], at))
 			if !exclusive {
 				reduceFloats(op, acc, x)
 			}
+
 			if dsts[k] != nil {
 				narrowAt(t, unsafe.Add(dsts[k], at), acc)
 			}
@@ -102,6 +106,7 @@ func (m implementation) reduceEach(t Type, op Op, dsts, srcs []unsafe.Pointer, b
 				reduced = m.reduce(t, op, dsts[k:k+1], srcs[:sources], done, min(bytes-done, tileBytes), 1, false)
 			}
 		}
+
 		done += reduced
 		if reduced < tileBytes {
 			return done

@@ -15,6 +15,7 @@ func Ranks(ranks []int) string {
 		first := i
 		for i++; i < len(ranks) && ranks[i] == ranks[i-1]+1; i++ {
 		}
+
 		switch i - first {
 		case 1:
 			runs = append(runs, fmt.Sprint(ranks[first]))

@@ -39,28 +39,28 @@ func List(names []string) string {
 }
 
 // DidYouMean returns " (did you mean NAME?)" for the Nearest name, "" if none is near.
-func DidYouMean(wrong string, names []string) string {
-	if name := Nearest(wrong, names); name != "" {
+func DidYouMean(unknown string, names []string) string {
+	if name := Nearest(unknown, names); name != "" {
 		return " (did you mean " + name + "?)"
 	}
 	return ""
 }
 
-// Nearest returns the name with the smallest edit distance to the lower-case form of wrong.
-// If even that name needs more than 1 + len(wrong)/3 edits, it returns the first name that
-// contains wrong, provided that wrong has at least two letters; else "".
-func Nearest(wrong string, names []string) string {
-	wrong = strings.ToLower(wrong)
-	nearest, least := "", 2+len(wrong)/3
+// Nearest returns the name with the smallest edit distance to the lower-case form of unknown.
+// If even that name needs more than 1 + len(unknown)/3 edits, it returns the first name that
+// contains unknown, provided that unknown has at least two letters; else "".
+func Nearest(unknown string, names []string) string {
+	unknown = strings.ToLower(unknown)
+	nearest, least := "", 2+len(unknown)/3
 	for _, name := range names {
-		if max(len(name), len(wrong))-min(len(name), len(wrong)) >= least {
+		if max(len(name), len(unknown))-min(len(name), len(unknown)) >= least {
 			continue // needs at least that many edits: skip the quadratic part for long input
 		}
-		if d := editDistance(wrong, name); d < least {
+		if d := editDistance(unknown, name); d < least {
 			nearest, least = name, d
 		}
 	}
-	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, wrong) }); nearest == "" && len(wrong) > 1 && i >= 0 {
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, unknown) }); nearest == "" && len(unknown) > 1 && i >= 0 {
 		return names[i]
 	}
 	return nearest
@@ -73,6 +73,7 @@ func editDistance(a, b string) int {
 	for j := range row {
 		row[j] = j
 	}
+
 	for i := range len(a) {
 		diagonal := row[0]
 		row[0] = i + 1
@@ -85,6 +86,7 @@ func editDistance(a, b string) int {
 			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
 		}
 	}
+
 	return row[len(b)]
 }
 
@@ -106,12 +108,12 @@ func Whole(s string) (n int64, err error) {
 // They are for suggestions: no reader accepts them.
 type Synonyms map[string]string
 
-// Meant returns the name that wrong stands for, else wrong.
-func (s Synonyms) Meant(wrong string) string {
-	if name, ok := s[strings.ToLower(wrong)]; ok {
+// Meant returns the name that word stands for, else word.
+func (s Synonyms) Meant(word string) string {
+	if name, ok := s[strings.ToLower(word)]; ok {
 		return name
 	}
-	return wrong
+	return word
 }
 
 // Named returns the value whose fmt.Sprint is name. Its error calls the values what, such as

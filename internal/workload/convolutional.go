@@ -59,6 +59,7 @@ func resnet50() Workload {
 				convolution(name+"conv1", in, width, 1, before, false).norm(name+"bn1", width),
 				convolution(name+"conv2", width, width, 3, side, false).norm(name+"bn2", width),
 				convolution(name+"conv3", width, 4*width, 1, side, false).norm(name+"bn3", 4*width))
+
 			if block == 0 {
 				w.Layers = append(w.Layers,
 					convolution(name+"downsample.0", in, 4*width, 1, side, false).norm(name+"downsample.1", 4*width))
@@ -66,6 +67,7 @@ func resnet50() Workload {
 			in = 4 * width
 		}
 	}
+
 	w.Layers = append(w.Layers, linear("fc", in, 1000, 1))
 	return w
 }

@@ -18,6 +18,7 @@ func bertBase() Workload {
 			{"embeddings.token_type_embeddings.weight", []int{2, features}},
 		}}.norm("embeddings.LayerNorm", features)},
 	}
+
 	for i := range 12 {
 		name := fmt.Sprintf("encoder.layer.%d.", i)
 		w.Layers = append(w.Layers,
@@ -29,6 +30,7 @@ func bertBase() Workload {
 			linear(name+"intermediate.dense", features, 4*features, positions),
 			linear(name+"output.dense", 4*features, features, positions).norm(name+"output.LayerNorm", features))
 	}
+
 	w.Layers = append(w.Layers, linear("pooler.dense", features, features, 1))
 	return w
 }
@@ -57,6 +59,7 @@ func gpt2Small() Workload {
 			projection(name+"mlp.c_fc", features, 4*features, positions),
 			projection(name+"mlp.c_proj", 4*features, features, positions))
 	}
+
 	w.Layers = append(w.Layers, Layer{}.norm("ln_f", features), Layer{Operations: features * vocabulary * positions})
 	return w
 }

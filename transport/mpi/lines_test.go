@@ -151,7 +151,7 @@ func TestOneIsMissing(t *testing.T) {
 				eps[rank].group.lines.send(e)
 				entered.Done()
 				err := eps[rank].AwaitAll()
-				refused, ok := errors.AsType[*transport.RefusedError](err)
+				refused, ok := errors.AsType[*transport.RejectedError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, []int{absent}, refused.Ranks)
 				require.Equal(t, []string{"no buffer"}, refused.Why)
@@ -159,7 +159,7 @@ func TestOneIsMissing(t *testing.T) {
 			})
 		}
 		entered.Wait()
-		eps[absent].Refuse(1, "no buffer")
+		eps[absent].Reject(1, "no buffer")
 		waiting.Wait()
 	})
 	gone := func(end func(all []*process, eps []*endpoint)) func(t *testing.T) {

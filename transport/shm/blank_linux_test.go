@@ -23,7 +23,7 @@ func TestNothingIsMappedAfterFree(t *testing.T) {
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Free())
 	require.NotContains(t, mappedAreas(t), at)
-	m.Refuse(1, "no") // faults
+	m.Reject(1, "no") // faults
 	require.NotContains(t, mappedAreas(t), at)
 	require.Error(t, m.segment.file.blank())
 

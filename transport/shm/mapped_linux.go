@@ -77,9 +77,9 @@ func (m *mapped) Fingerprint(rank int) transport.Fingerprint {
 	return safely(m, func() transport.Fingerprint { return m.endpoint.Fingerprint(rank) })
 }
 
-// Refuse implements transport.Endpoint.
-func (m *mapped) Refuse(seq uint64, why string) {
-	m.safely(func() { m.endpoint.Refuse(seq, why) })
+// Reject implements transport.Endpoint.
+func (m *mapped) Reject(seq uint64, why string) {
+	m.safely(func() { m.endpoint.Reject(seq, why) })
 }
 
 // Withdraw implements transport.Endpoint.

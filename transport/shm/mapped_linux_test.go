@@ -17,7 +17,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 		"Fail":        func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
 		"Failure":     func(m *mapped) { m.Failure() },
 		"Fingerprint": func(m *mapped) { m.Fingerprint(0) },
-		"Refuse":      func(m *mapped) { m.Refuse(1, "no") },
+		"Reject":      func(m *mapped) { m.Reject(1, "no") },
 		"Withdraw":    func(m *mapped) { m.Withdraw() },
 		"Close": func(m *mapped) {
 			if err := m.Close(); err != nil {

@@ -15,7 +15,7 @@ func TestFailureSurvivesItsRecord(t *testing.T) {
 	for _, f := range []transport.Failure{
 		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data"},
 		{Kind: transport.FailureTimeout, By: 0, Seq: 7, Ranks: []int{1, 2, 65535}, After: time.Minute},
-		{Kind: transport.FailureRefused, By: 1, Seq: 9, Ranks: []int{0, 3}, Missing: []int{2, 5}},
+		{Kind: transport.FailureRejected, By: 1, Seq: 9, Ranks: []int{0, 3}, Missing: []int{2, 5}},
 		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}, PID: 1 << 22},
 	} {
 		b := make([]byte, recordBytes)
@@ -36,7 +36,7 @@ func TestRecordIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = i
 	}
-	encodeFailure(b[:recordBytes:recordBytes], &transport.Failure{Kind: transport.FailureRefused, Ranks: many, Missing: many, Text: strings.Repeat("x", 5000)})
+	encodeFailure(b[:recordBytes:recordBytes], &transport.Failure{Kind: transport.FailureRejected, Ranks: many, Missing: many, Text: strings.Repeat("x", 5000)})
 	if rest := b[recordBytes:]; !bytes.Equal(rest, bytes.Repeat([]byte{guard}, len(rest))) {
 		t.Error("the record has written beyond its end")
 	}

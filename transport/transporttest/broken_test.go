@@ -100,15 +100,15 @@ var brokenTransports = []broken{
 	{check: "Messages/Drain", what: "Drain does not wait", says: "before message", races: true,
 		wrap: func(ep *naive) transport.Endpoint { return noDrain{ep} }},
 
-	{check: "Refuse/All", what: "two slots, and no rank waits for refusals", says: "Payload(",
+	{check: "Reject/All", what: "two slots, and no rank waits for refusals", says: "Payload(",
 		wrap: slottedPayloads(2)},
-	{check: "Refuse/Alone", what: "no rank notices refusals", hangs: true,
+	{check: "Reject/Alone", what: "no rank notices refusals", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return silentRefusal{ep} }},
-	{check: "Refuse/Runs", what: "only the first refusal of a run is noticed", hangs: true,
+	{check: "Reject/Runs", what: "only the first refusal of a run is noticed", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return firstRefusalOnly{ep} }},
-	{check: "Refuse/Alone", what: "loses the reasons", says: "the reason of rank",
+	{check: "Reject/Alone", what: "loses the reasons", says: "the reason of rank",
 		wrap: func(ep *naive) transport.Endpoint { return reasonlessRefusal{ep} }},
-	{check: "Refuse/On", what: "one reason for all calls", says: "the reason of rank",
+	{check: "Reject/On", what: "one reason for all calls", says: "the reason of rank",
 		wrap: func(ep *naive) transport.Endpoint { return newestReason{ep} }},
 
 	{check: "Fail/First", what: "the last failure wins", says: "the failure that",
@@ -468,17 +468,17 @@ func (noDrain) Drain(int) error { return nil }
 
 type silentRefusal struct{ *naive }
 
-func (silentRefusal) Refuse(uint64, string) {}
+func (silentRefusal) Reject(uint64, string) {}
 
 type reasonlessRefusal struct{ *naive }
 
-func (ep reasonlessRefusal) Refuse(seq uint64, _ string) { ep.naive.Refuse(seq, "") }
+func (ep reasonlessRefusal) Reject(seq uint64, _ string) { ep.naive.Reject(seq, "") }
 
 // newestReason keeps only the reason of each rank's latest refusal.
 type newestReason struct{ *naive }
 
-func (ep newestReason) Refuse(seq uint64, why string) {
-	ep.naive.Refuse(seq, why)
+func (ep newestReason) Reject(seq uint64, why string) {
+	ep.naive.Reject(seq, why)
 	ep.locked(func() {
 		for _, c := range ep.calls {
 			c.why[ep.rank] = ep.call(seq).why[ep.rank]
@@ -488,7 +488,7 @@ func (ep newestReason) Refuse(seq uint64, why string) {
 
 type firstRefusalOnly struct{ *naive }
 
-func (ep firstRefusalOnly) Refuse(seq uint64, _ string) {
+func (ep firstRefusalOnly) Reject(seq uint64, _ string) {
 	ep.locked(func() { ep.call(seq).refused[ep.rank] = !ep.call(seq - 1).refused[ep.rank] })
 }
 

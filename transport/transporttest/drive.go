@@ -125,8 +125,8 @@ func failureOf(rank int, seq uint64, err error) *transport.Failure {
 	if e, ok := errors.AsType[*transport.PeerLostError](err); ok {
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{e.Rank}
 	}
-	if e, ok := errors.AsType[*transport.RefusedError](err); ok {
-		f.Kind, f.Seq, f.Ranks = transport.FailureRefused, e.Seq, e.Ranks
+	if e, ok := errors.AsType[*transport.RejectedError](err); ok {
+		f.Kind, f.Seq, f.Ranks = transport.FailureRejected, e.Seq, e.Ranks
 	}
 
 	if _, ok := errors.AsType[*transport.MismatchError](err); ok {

@@ -98,7 +98,7 @@ func enterEager(r *rank, e *transport.Arrival, _ int) error {
 
 // refuseAndEnter refuses call e and enters the next, which e becomes.
 func refuseAndEnter(r *rank, e *transport.Arrival, _ int) error {
-	r.Refuse(e.Seq, reason(r.number, e.Seq))
+	r.Reject(e.Seq, reason(r.number, e.Seq))
 	r.seq++
 	e.Seq = r.seq
 	_, err := r.Enter(e)
@@ -214,7 +214,7 @@ var (
 	}
 	refusal = &event{
 		name:    "refusal",
-		happen:  func(peer *rank, _ func()) { peer.Refuse(peer.seq, reason(peer.number, peer.seq)) },
+		happen:  func(peer *rank, _ func()) { peer.Reject(peer.seq, reason(peer.number, peer.seq)) },
 		outcome: func(m *meeting, err error) { checkRefusedBy(err, m.e.Seq, m.peer) },
 	}
 	ownClose = &event{
@@ -249,7 +249,7 @@ var exceptions = map[cell]outcome{
 	{refusal, "Group"}:   nil,
 	{departure, "Group"}: func(_ *meeting, err error) { checkLost(err, 0) },
 	{ownClose, "Group"}:  func(m *meeting, err error) { checkClosed(m, err, 0) },
-	// The peer would have to refuse two calls: Refuse/Runs.
+	// The peer would have to refuse two calls: Reject/Runs.
 	{refusal, "Enter (after a refused call)"}: nil,
 }
 

@@ -181,11 +181,11 @@ func (ep *naive) interrupted(absent []int) error {
 	for _, q := range absent {
 		for seq := ep.arrival.Seq - 1; ep.call(seq).refused[ep.rank]; seq-- {
 			if ep.call(seq).entered[q] != nil {
-				return &transport.RefusedError{Ranks: []int{ep.rank}, Why: []string{ep.call(seq).why[ep.rank]}, Seq: seq}
+				return &transport.RejectedError{Ranks: []int{ep.rank}, Why: []string{ep.call(seq).why[ep.rank]}, Seq: seq}
 			}
 		}
 		if ep.now.refused[q] {
-			return &transport.RefusedError{Ranks: []int{q}, Why: []string{ep.now.why[q]}, Seq: ep.arrival.Seq}
+			return &transport.RejectedError{Ranks: []int{q}, Why: []string{ep.now.why[q]}, Seq: ep.arrival.Seq}
 		}
 		if ep.closed[q] {
 			return &transport.PeerLostError{Rank: q}
@@ -349,7 +349,7 @@ func (ep *naive) Fingerprint(rank int) transport.Fingerprint {
 	return ep.now.entered[rank].Fingerprint
 }
 
-func (ep *naive) Refuse(seq uint64, why string) {
+func (ep *naive) Reject(seq uint64, why string) {
 	ep.locked(func() {
 		ep.call(seq).why[ep.rank] = why[:min(len(why), transport.ReasonBytes)]
 		ep.call(seq).refused[ep.rank] = true

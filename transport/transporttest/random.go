@@ -156,7 +156,7 @@ func (r *rank) checkEnd(err error, ev *event, culprit int) {
 // checkFailure fails unless f is the failure of a group that culprit brought down.
 func checkFailure(f *transport.Failure, ev *event, culprit int) {
 	kind := map[*event]transport.FailureKind{
-		departure: transport.FailurePeerLost, failure: failureBy(culprit, 0).Kind, refusal: transport.FailureRefused,
+		departure: transport.FailurePeerLost, failure: failureBy(culprit, 0).Kind, refusal: transport.FailureRejected,
 		mismatched: transport.FailureMismatch, cancelled: transport.FailureAborted,
 	}[ev]
 	ok := f != nil && f.Kind == kind

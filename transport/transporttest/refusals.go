@@ -22,7 +22,7 @@ func reason(rank int, seq uint64) string {
 func (r *rank) refuseCalls(calls int) {
 	for range calls {
 		r.seq++
-		r.Refuse(r.seq, reason(r.number, r.seq))
+		r.Reject(r.seq, reason(r.number, r.seq))
 	}
 }
 
@@ -56,16 +56,16 @@ func refuseAll(h *harness, n int) {
 	})
 }
 
-// checkRefusedBy fails unless err is a *RefusedError for call seq by one or more of who, with their
-// reasons.
+// checkRefusedBy fails unless err is a *RejectedError for call seq by one or more of who, with
+// their reasons.
 func checkRefusedBy(err error, seq uint64, who ...int) { checkRefusedSince(err, seq, true, who...) }
 
 // checkRefusedSince is checkRefusedBy for ranks that may have refused further calls since: unless
 // kept is true, their reasons may be gone.
 func checkRefusedSince(err error, seq uint64, kept bool, who ...int) {
-	e := errorAs[*transport.RefusedError](err)
+	e := errorAs[*transport.RejectedError](err)
 	if e.Seq != seq || len(e.Ranks) == 0 || !isSubset(e.Ranks, who) || len(e.Why) != len(e.Ranks) {
-		failUnexpected(err, "*RefusedError for call %d by ranks %v, with a reason for each, not %q", seq, who, e.Why)
+		failUnexpected(err, "*RejectedError for call %d by ranks %v, with a reason for each, not %q", seq, who, e.Why)
 	}
 	for i, r := range e.Ranks {
 		why := reason(r, seq)
@@ -142,7 +142,7 @@ func (h *harness) testRefusal(n, trial, run, kind int, who ...int) {
 			fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
 		}
 		f := r.Failure()
-		if f.Kind != transport.FailureRefused || f.Seq != seq || len(f.Ranks) == 0 || !isSubset(f.Ranks, who) {
+		if f.Kind != transport.FailureRejected || f.Seq != seq || len(f.Ranks) == 0 || !isSubset(f.Ranks, who) {
 			fail("the failure is %+v, want a refusal of call %d by ranks %v", f, seq, who)
 		}
 	})

@@ -48,10 +48,11 @@ func TwoChunks(c *ccl.Call, spare ccl.Buffer) func(i, n int) ccl.Buffer {
 // ChainStep is step i of Chain, 0 <= i <= n, for kernels that interleave several chains.
 func ChainStep(c *ccl.Call, from, to, i, n int, chunk, input func(i, n int) ccl.Buffer) error {
 	sending, receiving := i > 0 && to != topology.None, i < n && from != topology.None
+
 	switch {
 	case sending && receiving && input != nil:
 		return c.SendRecvReduce(to, chunk(i-1, n), from, chunk(i, n), input(i, n))
-	case sending && receiving:
+	case sending && receiving: // nothing is reduced
 		return c.SendRecv(to, chunk(i-1, n), from, chunk(i, n))
 	case sending:
 		return c.Send(to, chunk(i-1, n))

@@ -26,10 +26,10 @@ func ReduceScatter(c *ccl.Call, ring topology.Ring, in, out ccl.Buffer) (ccl.Buf
 }
 
 // AllGather passes the block of every rank around the ring, beginning with the one that
-// this rank has, ring.Block(own). block returns the memory of block i.
-func AllGather(c *ccl.Call, ring topology.Ring, own int, block func(i int) ccl.Buffer) error {
+// this rank has, ring.Block(first). block returns the memory of block i.
+func AllGather(c *ccl.Call, ring topology.Ring, first int, block func(i int) ccl.Buffer) error {
 	for s := range ring.Size - 1 {
-		send, recv := ring.Block(own-s), ring.Block(own-s-1)
+		send, recv := ring.Block(first-s), ring.Block(first-s-1)
 		if err := c.SendRecv(ring.Next, block(send), ring.Prev, block(recv)); err != nil {
 			return fmt.Errorf("all-gather, step %d: %w", s, err)
 		}

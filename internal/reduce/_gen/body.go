@@ -23,15 +23,7 @@ func (s *body) write() {
 	s.CMPQ(s.nsrcs, operand.Imm(1))
 	s.JEQ(operand.LabelRef(s.name + "Reduced"))
 	s.reduce(s.src1)
-	s.MOVQ(operand.U32(2), i)
-	s.JMP(operand.LabelRef(s.name + "Sources"))
-	s.Label(s.name + "Source")
-	s.MOVQ(operand.Mem{Base: s.srcs, Index: i, Scale: 8}, p)
-	s.reduce(p)
-	s.INCQ(i)
-	s.Label(s.name + "Sources")
-	s.CMPQ(i, s.nsrcs)
-	s.JLT(operand.LabelRef(s.name + "Source"))
+	s.others(p, i, "Source", 2, s.srcs, s.nsrcs, s.reduce)
 	s.Label(s.name + "Reduced")
 
 	if s.finish != nil {
@@ -50,30 +42,45 @@ func (s *body) write() {
 		s.CMPB(s.argument("stream"), operand.Imm(0))
 		s.JNE(operand.LabelRef(s.name + "Stream"))
 	}
+
 	s.store(s.dst0)
-	s.MOVQ(operand.U32(1), i)
-	s.JMP(operand.LabelRef(s.name + "Destinations"))
-	s.Label(s.name + "Destination")
-	s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
-	s.store(p)
-	s.INCQ(i)
-	s.Label(s.name + "Destinations")
-	s.CMPQ(i, s.ndsts)
-	s.JLT(operand.LabelRef(s.name + "Destination"))
+	s.others(p, i, "Destination", 1, s.dsts, s.ndsts, s.store)
 	if s.streams {
-		s.JMP(operand.LabelRef(s.name + "Done"))
-		s.Label(s.name + "Stream")
-		s.XORQ(i, i)
-		s.Label(s.name + "Streams")
-		s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
-		for j, x := range s.x {
-			s.VMOVNTPS(s.stored(x), s.memory(p, j))
-		}
-		s.INCQ(i)
-		s.CMPQ(i, s.ndsts)
-		s.JLT(operand.LabelRef(s.name + "Streams"))
-		s.Label(s.name + "Done")
+		s.stream(p, i)
 	}
+}
+
+// others writes a loop that calls do with each of n pointers of a list, from the one with the
+// index first on.
+func (s *body) others(p, i reg.GPVirtual, name string, first uint32, list, n reg.Register, do func(reg.Register)) {
+	s.MOVQ(operand.U32(first), i)
+	s.JMP(operand.LabelRef(s.name + name + "s"))
+	s.Label(s.name + name)
+
+	s.MOVQ(operand.Mem{Base: list, Index: i, Scale: 8}, p)
+	do(p)
+	s.INCQ(i)
+
+	s.Label(s.name + name + "s")
+	s.CMPQ(i, n)
+	s.JLT(operand.LabelRef(s.name + name))
+}
+
+// stream writes the stores past the caches, beside the ordinary ones.
+func (s *body) stream(p, i reg.GPVirtual) {
+	s.JMP(operand.LabelRef(s.name + "Done"))
+	s.Label(s.name + "Stream")
+	s.XORQ(i, i)
+	s.Label(s.name + "Streams")
+	s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
+
+	for j, x := range s.x {
+		s.VMOVNTPS(s.stored(x), s.memory(p, j))
+	}
+	s.INCQ(i)
+	s.CMPQ(i, s.ndsts)
+	s.JLT(operand.LabelRef(s.name + "Streams"))
+	s.Label(s.name + "Done")
 }
 
 // memory returns the address of vector j of the buffer at p.

@@ -23,7 +23,7 @@ type function struct {
 	element                  element
 	stride                   int           // bytes in memory that fill a vector
 	dsts, srcs, ndsts, nsrcs reg.Register  // pointers and their numbers
-	at, left                 reg.Register  // offset of the next byte, number of bytes to do
+	at, todo                 reg.Register  // offset of the next byte, number of bytes to do
 	dst0, src0, src1         reg.GPVirtual // the first pointers; src1 only if there is one
 }
 
@@ -41,9 +41,10 @@ func (m *machine) function(e element) {
 		machine: m, element: e, stride: stride,
 		dsts: m.load("dsts"), srcs: m.load("srcs"),
 		ndsts: m.load("ndsts"), nsrcs: m.load("nsrcs"),
-		at: m.load("at"), left: m.load("bytes"),
+		at: m.load("at"), todo: m.load("bytes"),
 		dst0: m.GP64(), src0: m.GP64(), src1: m.GP64(),
 	}
+
 	f.MOVQ(operand.Mem{Base: f.dsts}, f.dst0)
 	f.MOVQ(operand.Mem{Base: f.srcs}, f.src0)
 	f.XORQ(f.src1, f.src1)
@@ -86,14 +87,14 @@ func (f *function) operation(o operation) {
 	f.loop(o.name+"Vectors", s, f.stride)
 }
 
-// loop writes a loop whose body reduces that many bytes, and which runs while as many are left.
+// loop writes a loop whose body reduces that many bytes, and which runs while as many are to do.
 func (f *function) loop(name string, s body, bytes int) {
 	f.JMP(operand.LabelRef(name))
 	f.Label(s.name)
 	s.write()
 	f.ADDQ(operand.U32(bytes), f.at)
-	f.SUBQ(operand.U32(bytes), f.left)
+	f.SUBQ(operand.U32(bytes), f.todo)
 	f.Label(name)
-	f.CMPQ(f.left, operand.U32(bytes))
+	f.CMPQ(f.todo, operand.U32(bytes))
 	f.JGE(operand.LabelRef(s.name))
 }

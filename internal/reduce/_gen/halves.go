@@ -16,6 +16,7 @@ func (m *machine) conversions() {
 		m.Pragma("noescape")
 		m.SignatureExpr("func(dst, src *byte, n int)")
 		dst, src, n, at, x := m.load("dst"), m.load("src"), m.load("n"), m.GP64(), m.vector()
+
 		m.XORQ(at, at)
 		m.JMP(operand.LabelRef("next"))
 		m.Label("eight")
@@ -46,7 +47,7 @@ func float16(m *machine) half {
 // rounds in integers: it adds half of the last digit that stays, less one if that digit is even.
 // NaN is made quiet instead, since the addition could turn it into infinity.
 func bfloat16(m *machine) half {
-	one, most, quiet := m.repeated(0x0000_0001_0000_0001), m.repeated(0x0000_7fff_0000_7fff), m.repeated(0x0000_0040_0000_0040)
+	lastDigit, most, quiet := m.repeated(0x0000_0001_0000_0001), m.repeated(0x0000_7fff_0000_7fff), m.repeated(0x0000_0040_0000_0040)
 	return half{
 		widen: func(from operand.Op, to vector) {
 			m.VPMOVZXWD(from, to)
@@ -55,7 +56,7 @@ func bfloat16(m *machine) half {
 		narrow: func(x vector) {
 			unordered, upper, odd := operand.Imm(3), m.vector(), m.vector()
 			m.VPSRLD(operand.Imm(16), x, upper)
-			m.and(one, upper, odd)
+			m.and(lastDigit, upper, odd)
 			m.VPADDD(most, odd, odd)
 			if m.avx512 {
 				nan := m.K()

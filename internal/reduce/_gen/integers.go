@@ -62,6 +62,7 @@ func maximumInt64(m *machine) step {
 // and keeps the integer part.
 func divideUint8(m *machine) finish {
 	even, inverse := m.repeated(evenBytes), m.vector()
+
 	m.VPBROADCASTQ(m.argument("factor"), inverse)
 	return func(_ string, x []vector) {
 		for _, x := range x {
@@ -88,6 +89,7 @@ func divideInt32(m *machine) finish {
 			m.VPSRAD(operand.Imm(31), x, sign)
 			m.VPABSD(x, x)
 			m.VPSRLQ(operand.Imm(32), x, odd)
+
 			m.VPMULUDQ(inverse, x, x)
 			m.VPMULUDQ(inverse, odd, odd)
 			m.VPSRLQ(shift, x, x)

@@ -38,6 +38,7 @@ func (m *machine) write(dir string) error {
 	if !m.avx512 {
 		m.conversions()
 	}
+
 	file, err := m.Result()
 	if err != nil {
 		return err
@@ -45,6 +46,7 @@ func (m *machine) write(dir string) error {
 	if err := pass.Compile.Execute(file); err != nil {
 		return err
 	}
+
 	cfg := printer.Config{Name: "internal/reduce/_gen", Pkg: "reduce"}
 	for suffix, p := range map[string]printer.Printer{
 		"_amd64.s":  printer.NewGoAsm(cfg),

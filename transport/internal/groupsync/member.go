@@ -291,10 +291,10 @@ func (r *Member) Fingerprint(rank int) transport.Fingerprint {
 	return r.group.states[rank].line[r.entered&1].fingerprint
 }
 
-// Refuse implements transport.Endpoint. It stores the reason before the word that marks the
+// Reject implements transport.Endpoint. It stores the reason before the word that marks the
 // call as rejected. The reason for the first call of a run stays for as long as a rank may
 // load it: this rank's next run starts after a call that all ranks have entered.
-func (r *Member) Refuse(seq uint64, why string) {
+func (r *Member) Reject(seq uint64, why string) {
 	r.group.causes.StoreReason(r.rank, seq, r.unsettled == 0, why[:min(len(why), transport.ReasonBytes)])
 	if r.unsettled == 0 {
 		r.unsettled = seq

@@ -460,8 +460,8 @@ func (r *Member) missing() (ranks []int) {
 
 // refused returns an error with the ranks that have rejected the current call, their reasons,
 // and the ranks that have not come to it.
-func (r *Member) refused() *transport.RefusedError {
-	e := &transport.RefusedError{Seq: r.seq}
+func (r *Member) refused() *transport.RejectedError {
+	e := &transport.RejectedError{Seq: r.seq}
 	for rank, p := range r.group.states {
 		switch {
 		case rank == r.rank || p.arrived(r.seq):

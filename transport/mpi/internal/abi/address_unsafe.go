@@ -4,8 +4,8 @@ package abi
 
 import "unsafe"
 
-// address converts a pointer for a call. What it points to must be pinned, or escape, since memory on a
-// goroutine's stack moves.
+// address converts a pointer for a call. What it points to must be pinned, or escape, since memory
+// on a goroutine's stack moves.
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 // escape makes the compiler place what p points to on the heap, where memory does not move.

@@ -11,11 +11,12 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// The library's own collectives. Each blocks until the ranks that the library's algorithm needs have called it, and heeds no
-// context. Lengths are in elements of t. A buffer may be nil where the rank has none, and InPlace where MPI takes
-// MPI_IN_PLACE; otherwise in and out are disjoint.
+// The library's own collectives. Each blocks until the ranks that the library's algorithm needs
+// have called it, and heeds no context. Lengths are in elements of t. A buffer may be nil where the
+// rank has none, and InPlace where MPI takes MPI_IN_PLACE; otherwise in and out are disjoint.
 
-// InPlace stands for a buffer of a collective in which the rank's data already lies in the other one.
+// InPlace stands for a buffer of a collective in which the rank's data already lies in the other
+// one.
 var InPlace = make([]byte, 1)
 
 // Blocks are the lengths of the blocks of all ranks in a buffer, and where they begin. Total is the
@@ -30,7 +31,7 @@ var errCount = errors.New("a collective of MPI has at most 2147483647 elements")
 
 // Barrier returns when all ranks have called it.
 func (c *Comm) Barrier() error {
-	return c.collective("MPI_Barrier", c.lib.calls.barrier, nil, nil, 0, 1, arguments{c.handle})
+	return c.callCollective(mpiBarrier, nil, nil, 0, 1, arguments{c.handle})
 }
 
 // Broadcast copies the root's b to that of all ranks.
@@ -38,33 +39,34 @@ func (c *Comm) Broadcast(b []byte, count int, t transport.ElementType, root int)
 	if err := c.checkRank(root); err != nil {
 		return err
 	}
-	return c.collective("MPI_Bcast", c.lib.calls.bcast, b, nil, count, 5,
-		arguments{c.place(b), number(count), c.lib.types[t], number(root), c.handle})
+	return c.callCollective(mpiBcast, b, nil, count, 5,
+		arguments{c.buffer(b), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // AllReduce reduces the vectors of all ranks into the out of each.
 func (c *Comm) AllReduce(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
-	return c.reduction("MPI_Allreduce", c.lib.calls.allreduce, in, out, count, t, op)
+	return c.callReduction(mpiAllreduce, in, out, count, t, op)
 }
 
 // Scan reduces the vectors of the ranks up to each into its out.
 func (c *Comm) Scan(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
-	return c.reduction("MPI_Scan", c.lib.calls.scan, in, out, count, t, op)
+	return c.callReduction(mpiScan, in, out, count, t, op)
 }
 
 // ExScan reduces the vectors of the ranks before each into its out, which on rank 0 is undefined.
 func (c *Comm) ExScan(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
-	return c.reduction("MPI_Exscan", c.lib.calls.exscan, in, out, count, t, op)
+	return c.callReduction(mpiExscan, in, out, count, t, op)
 }
 
-// ReduceScatter reduces the vectors of all ranks, which have a block of count elements for each, and each rank gets its own.
+// ReduceScatter reduces the vectors of all ranks, which have a block of count elements for each,
+// and each rank gets its own.
 func (c *Comm) ReduceScatter(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
-	return c.reduction("MPI_Reduce_scatter_block", c.lib.calls.reduceScatterBlock, in, out, count, t, op)
+	return c.callReduction(mpiReduceScatterBlock, in, out, count, t, op)
 }
 
-func (c *Comm) reduction(name string, function uintptr, in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
-	return c.collective(name, function, in, out, count, 6,
-		arguments{c.place(in), c.place(out), number(count), c.lib.types[t], c.lib.ops[op], c.handle})
+func (c *Comm) callReduction(f function, in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
+	return c.callCollective(f, in, out, count, 6,
+		arguments{c.buffer(in), c.buffer(out), number(count), c.lib.types[t], c.lib.ops[op], c.handle})
 }
 
 // Reduce reduces the vectors of all ranks into the root's out.
@@ -72,55 +74,57 @@ func (c *Comm) Reduce(in, out []byte, count int, t transport.ElementType, op tra
 	if err := c.checkRank(root); err != nil {
 		return err
 	}
-	return c.collective("MPI_Reduce", c.lib.calls.reduce, in, out, count, 7,
-		arguments{c.place(in), c.place(out), number(count), c.lib.types[t], c.lib.ops[op], number(root), c.handle})
+	return c.callCollective(mpiReduce, in, out, count, 7,
+		arguments{c.buffer(in), c.buffer(out), number(count), c.lib.types[t], c.lib.ops[op], number(root), c.handle})
 }
 
 // AllGather copies the count elements of each rank to the out of all, in rank order.
 func (c *Comm) AllGather(in, out []byte, count int, t transport.ElementType) error {
-	return c.exchange("MPI_Allgather", c.lib.calls.allgather, in, out, count, t)
+	return c.callExchange(mpiAllgather, in, out, count, t)
 }
 
 // AllToAll copies a block of count elements from each rank to each.
 func (c *Comm) AllToAll(in, out []byte, count int, t transport.ElementType) error {
-	return c.exchange("MPI_Alltoall", c.lib.calls.alltoall, in, out, count, t)
+	return c.callExchange(mpiAlltoall, in, out, count, t)
 }
 
-func (c *Comm) exchange(name string, function uintptr, in, out []byte, count int, t transport.ElementType) error {
-	return c.collective(name, function, in, out, count, 7,
-		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), number(count), c.lib.types[t], c.handle})
+func (c *Comm) callExchange(f function, in, out []byte, count int, t transport.ElementType) error {
+	return c.callCollective(f, in, out, count, 7,
+		arguments{c.buffer(in), number(count), c.lib.types[t], c.buffer(out), number(count), c.lib.types[t], c.handle})
 }
 
 // Gather copies the count elements of each rank to the root's out, in rank order.
 func (c *Comm) Gather(in, out []byte, count int, t transport.ElementType, root int) error {
-	return c.rooted("MPI_Gather", c.lib.calls.gather, in, out, count, t, root)
+	return c.callRooted(mpiGather, in, out, count, t, root)
 }
 
 // Scatter copies a block of count elements from the root's in to the out of each rank.
 func (c *Comm) Scatter(in, out []byte, count int, t transport.ElementType, root int) error {
-	return c.rooted("MPI_Scatter", c.lib.calls.scatter, in, out, count, t, root)
+	return c.callRooted(mpiScatter, in, out, count, t, root)
 }
 
-func (c *Comm) rooted(name string, function uintptr, in, out []byte, count int, t transport.ElementType, root int) error {
+func (c *Comm) callRooted(f function, in, out []byte, count int, t transport.ElementType, root int) error {
 	if err := c.checkRank(root); err != nil {
 		return err
 	}
-	return c.collective(name, function, in, out, count, 8,
-		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
+	return c.callCollective(f, in, out, count, 8,
+		arguments{c.buffer(in), number(count), c.lib.types[t], c.buffer(out), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // ReduceScatterV is ReduceScatter with blocks of any lengths.
 func (c *Comm) ReduceScatterV(in, out []byte, of Blocks, t transport.ElementType, op transport.ReduceOp) error {
 	defer runtime.KeepAlive(of)
-	return c.collective("MPI_Reduce_scatter", c.lib.calls.reduceScatter, in, out, of.Total, 6,
-		arguments{c.place(in), c.place(out), numbers(of.Counts), c.lib.types[t], c.lib.ops[op], c.handle})
+	return c.callCollective(mpiReduceScatter, in, out, of.Total, 6,
+		arguments{c.buffer(in), c.buffer(out), numbers(of.Counts), c.lib.types[t], c.lib.ops[op], c.handle})
 }
 
 // AllGatherV is AllGather with blocks of any lengths.
 func (c *Comm) AllGatherV(in []byte, count int, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(into)
-	return c.collective("MPI_Allgatherv", c.lib.calls.allgatherv, in, out, max(count, into.Total), 8,
-		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle})
+	return c.callCollective(mpiAllgatherv, in, out, max(count, into.Total), 8, arguments{
+		c.buffer(in), number(count), c.lib.types[t],
+		c.buffer(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle,
+	})
 }
 
 // GatherV is Gather with blocks of any lengths, which the root knows.
@@ -129,8 +133,10 @@ func (c *Comm) GatherV(in []byte, count int, out []byte, into Blocks, t transpor
 	if err := c.checkRank(root); err != nil {
 		return err
 	}
-	return c.collective("MPI_Gatherv", c.lib.calls.gatherv, in, out, max(count, into.Total), 9,
-		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], number(root), c.handle})
+	return c.callCollective(mpiGatherv, in, out, max(count, into.Total), 9, arguments{
+		c.buffer(in), number(count), c.lib.types[t],
+		c.buffer(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], number(root), c.handle,
+	})
 }
 
 // ScatterV is Scatter with blocks of any lengths, which the root knows.
@@ -139,16 +145,20 @@ func (c *Comm) ScatterV(in []byte, of Blocks, out []byte, count int, t transport
 	if err := c.checkRank(root); err != nil {
 		return err
 	}
-	return c.collective("MPI_Scatterv", c.lib.calls.scatterv, in, out, max(count, of.Total), 9,
-		arguments{c.place(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
+	return c.callCollective(mpiScatterv, in, out, max(count, of.Total), 9, arguments{
+		c.buffer(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t],
+		c.buffer(out), number(count), c.lib.types[t], number(root), c.handle,
+	})
 }
 
 // AllToAllV is AllToAll with blocks of any lengths.
 func (c *Comm) AllToAllV(in []byte, of Blocks, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(of)
 	defer runtime.KeepAlive(into)
-	return c.collective("MPI_Alltoallv", c.lib.calls.alltoallv, in, out, max(of.Total, into.Total), 9,
-		arguments{c.place(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle})
+	return c.callCollective(mpiAlltoallv, in, out, max(of.Total, into.Total), 9, arguments{
+		c.buffer(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t],
+		c.buffer(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle,
+	})
 }
 
 // arguments are those of a collective.
@@ -157,25 +167,26 @@ type arguments [9]uintptr
 // spareArguments are arguments outside of stacks, which calls that are made often use again.
 var spareArguments = sync.Pool{New: func() any { return new(arguments) }}
 
-// collective calls a function with the first n arguments, which have the addresses of in and out.
-func (c *Comm) collective(name string, function uintptr, in, out []byte, count, n int, args arguments) error {
+// callCollective calls a function with the first n arguments, among them the addresses of in and
+// out.
+func (c *Comm) callCollective(f function, in, out []byte, count, n int, args arguments) error {
 	if count > math.MaxInt32 {
 		return errCount
 	}
 	kept := spareArguments.Get().(*arguments)
 	*kept = args
-	code := call(function, kept[:n]...)
+	code := c.lib.invoke(f, kept[:n]...)
 	spareArguments.Put(kept)
 	runtime.KeepAlive(in)
 	runtime.KeepAlive(out)
-	return c.lib.check(name, code)
+	return c.lib.check(f, code)
 }
 
 // nothing is the address of an empty buffer: some libraries refuse none.
 var nothing = new(byte)
 
-// place returns the address of a buffer, which escapes.
-func (c *Comm) place(b []byte) uintptr {
+// buffer returns the address of a buffer, which escapes.
+func (c *Comm) buffer(b []byte) uintptr {
 	if len(b) == 0 {
 		return address(nothing)
 	}

@@ -154,8 +154,8 @@ func collectivesOf(c *Comm, from, to transport.ElementType) error {
 // wrongCollective: a mistake that the library finds is an error with a class.
 func wrongCollective(c *Comm) error {
 	one := make([]byte, 1)
-	err := c.collective("MPI_Bcast", c.lib.calls.bcast, one, nil, 1, 5, // behind the check of Broadcast
-		arguments{c.place(one), number(1), c.lib.types[transport.Uint8], number(c.Size), c.handle})
+	err := c.callCollective(mpiBcast, one, nil, 1, 5, // behind the check of Broadcast
+		arguments{c.buffer(one), number(1), c.lib.types[transport.Uint8], number(c.Size), c.handle})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Function != "MPI_Bcast" || !strings.Contains(e.Text, "root") {
 		return fmt.Errorf("a root that does not exist: %v", err)
 	}

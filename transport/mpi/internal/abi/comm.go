@@ -8,7 +8,8 @@ import (
 	"runtime"
 )
 
-// Comm is a communicator: a group of ranks whose messages do not mix with those of other communicators.
+// Comm is a communicator: a group of ranks whose messages do not mix with those of other
+// communicators.
 type Comm struct {
 	lib        *library
 	handle     uintptr
@@ -18,16 +19,17 @@ type Comm struct {
 // describe makes errors of c returned, and sets Rank and Size.
 func (c *Comm) describe() error {
 	l := c.lib
-	if err := l.check("MPI_Comm_set_errhandler", call(l.calls.setErrhandler, c.handle, l.errorsReturn)); err != nil {
+	if err := l.call(mpiCommSetErrhandler, c.handle, l.errorsReturn); err != nil {
 		return err
 	}
 	var rank, size int32
 	escape(&rank)
 	escape(&size)
-	if err := l.check("MPI_Comm_rank", call(l.calls.commRank, c.handle, address(&rank))); err != nil {
+	if err := l.call(mpiCommRank, c.handle, address(&rank)); err != nil {
 		return err
 	}
-	if err := l.check("MPI_Comm_size", call(l.calls.commSize, c.handle, address(&size))); err != nil {
+
+	if err := l.call(mpiCommSize, c.handle, address(&size)); err != nil {
 		return err
 	}
 	c.Rank, c.Size = int(rank), int(size)
@@ -42,11 +44,12 @@ func (c *Comm) checkRank(rank int) error {
 	return nil
 }
 
-// Dup returns a communicator of the same ranks. It is collective, and blocks until all ranks have called it.
+// Dup returns a communicator of the same ranks. It is collective, and blocks until all ranks have
+// called it.
 func (c *Comm) Dup() (*Comm, error) {
 	d := &Comm{lib: c.lib}
 	escape(d)
-	if err := c.lib.check("MPI_Comm_dup", call(c.lib.calls.commDup, c.handle, address(&d.handle))); err != nil {
+	if err := c.lib.call(mpiCommDup, c.handle, address(&d.handle)); err != nil {
 		return nil, err
 	}
 	return d, d.describe()
@@ -55,14 +58,15 @@ func (c *Comm) Dup() (*Comm, error) {
 // Free ends a communicator that Dup or Group made. It is collective.
 func (c *Comm) Free() error {
 	escape(c)
-	return c.lib.check("MPI_Comm_free", call(c.lib.calls.commFree, address(&c.handle)))
+	return c.lib.call(mpiCommFree, address(&c.handle))
 }
 
-// Group returns a communicator of some ranks of c, in that order. It is collective among them alone, and blocks until all of
-// them have called it. tag, below 32768, tells apart groups that are made at the same time.
+// Group returns a communicator of some ranks of c, in that order. It is collective among them
+// alone, and blocks until all of them have called it. tag, below 32768, tells apart groups that are
+// made at the same time.
 func (c *Comm) Group(ranks []int, tag int) (made *Comm, err error) {
 	l, d := c.lib, &Comm{lib: c.lib}
-	var all, some uintptr
+	var all, subset uintptr
 	members := make([]int32, len(ranks))
 	for i, r := range ranks {
 		if err := c.checkRank(r); err != nil {
@@ -70,19 +74,21 @@ func (c *Comm) Group(ranks []int, tag int) (made *Comm, err error) {
 		}
 		members[i] = int32(r)
 	}
+
 	escape(d)
 	escape(&all)
-	escape(&some)
+	escape(&subset)
 	defer runtime.KeepAlive(members)
-	if err := l.check("MPI_Comm_group", call(l.calls.commGroup, c.handle, address(&all))); err != nil {
+	if err := l.call(mpiCommGroup, c.handle, address(&all)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.check("MPI_Group_free", call(l.calls.groupFree, address(&all)))) }()
-	if err := l.check("MPI_Group_incl", call(l.calls.groupIncl, all, number(len(members)), numbers(members), address(&some))); err != nil {
+
+	defer func() { err = errors.Join(err, l.call(mpiGroupFree, address(&all))) }()
+	if err := l.call(mpiGroupIncl, all, number(len(members)), numbers(members), address(&subset)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.check("MPI_Group_free", call(l.calls.groupFree, address(&some)))) }()
-	if err := l.check("MPI_Comm_create_group", call(l.calls.commCreateGroup, c.handle, some, number(tag), address(&d.handle))); err != nil {
+	defer func() { err = errors.Join(err, l.call(mpiGroupFree, address(&subset))) }()
+	if err := l.call(mpiCommCreateGroup, c.handle, subset, number(tag), address(&d.handle)); err != nil {
 		return nil, err
 	}
 	return d, d.describe()

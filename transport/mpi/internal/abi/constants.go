@@ -18,8 +18,8 @@ type types [transport.Complex128 + 1]uintptr
 // ops are the handles of operations.
 type ops [transport.BXor + 1]uintptr
 
-// constants are the handles and numbers of an ABI, from the headers of Open MPI 4.1.4 and MPICH 4.0.2. Open MPI 5.0's header has
-// the same as 4.1's.
+// constants are the handles and numbers of an ABI, from the headers of Open MPI 4.1.4 and MPICH
+// 4.0.2. Open MPI 5.0's header has the same as 4.1's.
 type constants struct {
 	commWorld, errorsReturn uintptr
 	types                   types
@@ -31,7 +31,8 @@ type constants struct {
 	levels                  levels
 }
 
-// statusInts is the length of a status in int32s: 8 in the standard ABI, 6 with Open MPI, 5 with MPICH.
+// statusInts is the length of a status in int32s: 8 in the standard ABI, 6 with Open MPI, 5 with
+// MPICH.
 const statusInts = 8
 
 // mpich are the constants of MPICH's ABI, which its relatives share.
@@ -55,8 +56,8 @@ var mpich = constants{
 	levels:    levels{0, 1, 2, 3},
 }
 
-// standard are the constants of the standard ABI, which libmpi_abi.so of any MPI has: MPI 5.0, chapter 20, as in mpi.h of
-// github.com/mpi-forum/mpi-abi-stubs.
+// standard are the constants of the standard ABI, which libmpi_abi.so of any MPI has: MPI 5.0,
+// chapter 20, as in mpi.h of github.com/mpi-forum/mpi-abi-stubs.
 var standard = constants{
 	commWorld:    0x101,
 	errorsReturn: 0x143,
@@ -77,7 +78,8 @@ var standard = constants{
 	levels:    levels{0, 1024, 2048, 4096},
 }
 
-// openMPI returns the constants of Open MPI, whose handles are addresses of the library's variables.
+// openMPI returns the constants of Open MPI, whose handles are addresses of the library's
+// variables.
 func openMPI(symbol func(name string) (uintptr, error)) (c constants, err error) {
 	c = constants{inPlace: 1, anySource: -1, source: 0, tag: 1, levels: levels{0, 1, 2, 3}}
 	for name, handle := range map[string]*uintptr{

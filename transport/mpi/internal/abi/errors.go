@@ -13,8 +13,8 @@ var ErrFinalized = errors.New("this process has finalized MPI, and MPI does not 
 // Error is an error that the library returned.
 type Error struct {
 	Function string // such as "MPI_Isend"
-	// Class is the library's error class: 5 for a communicator and 6 for a rank that does not exist, in all
-	// libraries.
+	// Class is the library's error class: 5 for a communicator and 6 for a rank that does not exist,
+	// in all libraries.
 	Class int
 	Code  int    // the library's code, which can differ between ranks and between runs
 	Text  string // the library's words
@@ -46,8 +46,8 @@ func (l levels) check(provided int32, library string) error {
 	return notAvailable("%s grants %s, and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it", library, granted)
 }
 
-// checkSize returns an error if the library counts other ranks than the launcher: it is not the launcher's, and
-// takes the process for a job of its own.
+// checkSize returns an error if the library counts other ranks than the launcher: it is not the
+// launcher's, and takes the process for a job of its own.
 func checkSize(counted int, l *Launcher, library string) error {
 	if counted == l.Size {
 		return nil

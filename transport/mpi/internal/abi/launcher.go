@@ -7,7 +7,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Family is a group of MPI libraries with the same launcher, and the same handles and constants unless they have the standard ABI.
+// Family is a group of MPI libraries with the same launcher, and the same handles and constants
+// unless they have the standard ABI.
 type Family int
 
 const (
@@ -32,8 +33,8 @@ type Launcher struct {
 	From   string // the variable, such as "PMI_SIZE=4"
 }
 
-// launchers are the variables by which launchers are recognised, in order. Slurm's srun starts MPICH's programs
-// by PMI, and Open MPI's by PMIx.
+// launchers are the variables by which launchers are recognised, in order. Slurm's srun starts
+// MPICH's programs by PMI, and Open MPI's by PMIx.
 var launchers = []struct {
 	family     Family
 	size, mark string

@@ -334,7 +334,7 @@ func goroutines(w *World) error {
 // wrong: mistakes are errors with a class, and MPI goes on.
 func wrong(w *World) error {
 	var r Request
-	err := w.begin(&r, false, []byte{1}, int32(w.Size), 0) // behind the check of Isend
+	err := w.startTransfer(&r, false, []byte{1}, int32(w.Size), 0) // behind the check of Isend
 	if e, ok := err.(*Error); !ok || e.Function != "MPI_Isend" || e.Class != 6 || e.Code == 0 || e.Text == "" {
 		return fmt.Errorf("to a rank that does not exist: %v", err)
 	}

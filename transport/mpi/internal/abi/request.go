@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// Request is a transfer. The zero value is ready for use; after a transfer has ended it can start another.
-// The buffer belongs to the library until then.
+// Request is a transfer. The zero value is ready for use; after a transfer has ended it can start
+// another. The buffer belongs to the library until then.
 type Request struct {
 	lib     *library
 	handle  uintptr
 	status  [statusInts]int32
 	flag    int32
-	running bool
-	receive bool
+	running bool // a transfer, which has not ended
+	receive bool // it is a receive
 	pins    runtime.Pinner
 	args    [7]uintptr // of the next call
 
@@ -38,10 +38,11 @@ func (c *Comm) Isend(r *Request, b []byte, to, tag int) error {
 	if err := c.checkRank(to); err != nil {
 		return err
 	}
-	return c.begin(r, false, b, int32(to), tag)
+	return c.startTransfer(r, false, b, int32(to), tag)
 }
 
-// Irecv starts to receive at most len(b) bytes from a rank, or AnySource. A longer message is an error of Test.
+// Irecv starts to receive at most len(b) bytes from a rank, or AnySource. A longer message is an
+// error of Test.
 func (c *Comm) Irecv(r *Request, b []byte, from, tag int) error {
 	source := c.lib.anySource
 	if from != AnySource {
@@ -50,16 +51,17 @@ func (c *Comm) Irecv(r *Request, b []byte, from, tag int) error {
 		}
 		source = int32(from)
 	}
-	return c.begin(r, true, b, source, tag)
+	return c.startTransfer(r, true, b, source, tag)
 }
 
-func (c *Comm) begin(r *Request, receive bool, b []byte, peer int32, tag int) error {
+func (c *Comm) startTransfer(r *Request, receive bool, b []byte, peer int32, tag int) error {
 	switch {
 	case r.running:
 		return errRunning
 	case len(b) > math.MaxInt32:
 		return errLong
 	}
+
 	l := c.lib
 	var buffer uintptr
 	r.pins.Pin(r)
@@ -67,14 +69,14 @@ func (c *Comm) begin(r *Request, receive bool, b []byte, peer int32, tag int) er
 		r.pins.Pin(&b[0])
 		buffer = address(&b[0])
 	}
+
 	r.lib, r.receive, r.Cancelled = l, receive, false
-	name, function := "MPI_Isend", l.calls.isend
+	f := mpiIsend
 	if receive {
-		name, function = "MPI_Irecv", l.calls.irecv
+		f = mpiIrecv
 	}
 	r.args = [7]uintptr{buffer, number(len(b)), l.byteType, number(int(peer)), number(tag), c.handle, address(&r.handle)}
-	code := call(function, r.args[:]...)
-	if err := l.check(name, code); err != nil {
+	if err := l.call(f, r.args[:]...); err != nil {
 		r.pins.Unpin()
 		return err
 	}
@@ -82,39 +84,41 @@ func (c *Comm) begin(r *Request, receive bool, b []byte, peer int32, tag int) er
 	return nil
 }
 
-// Test reports whether the transfer has ended, with its error. It also makes the library progress on all of this
-// process's transfers. Once it has returned true the buffer is the caller's. A Request without a transfer has ended.
+// Test reports whether the transfer has ended, with its error. It also makes the library progress
+// on all of this process's transfers. Once it has returned true the buffer is the caller's. A
+// Request without a transfer has ended.
 func (r *Request) Test() (ended bool, err error) {
 	if !r.running {
 		return true, nil
 	}
 	r.args = [7]uintptr{address(&r.handle), address(&r.flag), address(&r.status[0])}
-	code := call(r.lib.calls.test, r.args[:3]...)
+	code := r.lib.invoke(mpiTest, r.args[:3]...)
 	if code == success && r.flag == 0 {
 		return false, nil
 	}
-	if err = r.lib.check("MPI_Test", code); err == nil { // with an error too, the library has ended the request
-		err = r.result()
+	if err = r.lib.check(mpiTest, code); err == nil { // with an error too, the library has ended the request
+		err = r.readStatus()
 	}
 	r.running = false
 	r.pins.Unpin()
 	return true, err
 }
 
-// result reads the status of a transfer that has ended.
-func (r *Request) result() error {
+// readStatus reads the status of a transfer that has ended.
+func (r *Request) readStatus() error {
 	l := r.lib
 	r.args = [7]uintptr{address(&r.status[0]), address(&r.flag)}
-	if err := l.check("MPI_Test_cancelled", call(l.calls.testCancelled, r.args[:2]...)); err != nil {
+	if err := l.call(mpiTestCancelled, r.args[:2]...); err != nil {
 		return err
 	}
+
 	r.Cancelled = r.flag != 0
 	if !r.receive || r.Cancelled {
 		return nil
 	}
 	r.Source, r.Tag = int(r.status[l.source]), int(r.status[l.tag])
 	r.args = [7]uintptr{address(&r.status[0]), l.byteType, address(&r.flag)}
-	err := l.check("MPI_Get_count", call(l.calls.getCount, r.args[:3]...))
+	err := l.call(mpiGetCount, r.args[:3]...)
 	r.Bytes = int(r.flag)
 	return err
 }
@@ -125,11 +129,11 @@ func (r *Request) Cancel() error {
 	if !r.running {
 		return nil
 	}
-	return r.lib.check("MPI_Cancel", call(r.lib.calls.cancel, address(&r.handle)))
+	return r.lib.call(mpiCancel, address(&r.handle))
 }
 
-// Abandon gives up a transfer that may never end, such as one with a dead rank. The Request and the buffer belong to
-// the library for as long as the process lives.
+// Abandon gives up a transfer that may never end, such as one with a dead rank. The Request and the
+// buffer belong to the library for as long as the process lives.
 func (r *Request) Abandon() {
 	if r.running {
 		abandoned.Lock()

@@ -2,13 +2,19 @@
 
 package abi
 
-import "fmt"
+import (
+	"fmt"
 
-// standardVersion is the major version of the standard ABI that this package knows, that of MPI 5.0.
+	"github.com/ebitengine/purego"
+)
+
+// standardVersion is the major version of the standard ABI that this package knows, that of MPI
+// 5.0.
 const standardVersion = 1
 
-// isStandard reports whether a library has the standard ABI. A library with another ABI may have MPI_Abi_get_version too,
-// and then says -1. One with the standard ABI may also show the variables of the MPI that it belongs to.
+// isStandard reports whether a library has the standard ABI. A library with another ABI may have
+// MPI_Abi_get_version too, and then says -1. One with the standard ABI may also show the variables
+// of the MPI that it belongs to.
 func isStandard(symbol func(name string) (uintptr, error)) (bool, error) {
 	version, err := symbol("MPI_Abi_get_version")
 	if err != nil {
@@ -17,7 +23,7 @@ func isStandard(symbol func(name string) (uintptr, error)) (bool, error) {
 	var major, minor int32
 	escape(&major)
 	escape(&minor)
-	if code := call(version, address(&major), address(&minor)); code != success || major < 0 {
+	if code, _, _ := purego.SyscallN(version, address(&major), address(&minor)); int32(code) != success || major < 0 {
 		return false, nil
 	}
 	if major != standardVersion {

@@ -36,13 +36,13 @@ type start struct {
 	finishErr error         // constant from then on
 }
 
-// Init initialises MPI in this process, and returns the same World again if it has been called before. path is the
-// library's file, or "" for the launcher's. MPI_Init waits for the other ranks and cannot be interrupted:
-// if ctx ends first, Init returns its error, and MPI goes on starting.
+// Init initialises MPI in this process, and returns the same World again if it has been called
+// before. path is the library's file, or "" for the launcher's. MPI_Init waits for the other ranks
+// and cannot be interrupted: if ctx ends first, Init returns its error, and MPI goes on starting.
 //
 // Errors are *transport.MissingConfigurationError (no launcher started the process),
-// *transport.NotAvailableError (no library, another launcher's library, or one without threads), *Error,
-// and ErrFinalized. They are final.
+// *transport.NotAvailableError (no library, another launcher's library, or one without threads),
+// *Error, and ErrFinalized. They are final.
 func Init(ctx context.Context, path string, getenv func(string) string) (*World, error) {
 	process.Lock()
 	s := process.started
@@ -56,6 +56,7 @@ func Init(ctx context.Context, path string, getenv func(string) string) (*World,
 		process.started = s
 		go s.run(path, l)
 	}
+
 	process.Unlock()
 	select {
 	case <-s.ended:
@@ -70,9 +71,9 @@ func Init(ctx context.Context, path string, getenv func(string) string) (*World,
 	}
 }
 
-// Finalize ends MPI in this process, if Init has started it. MPI_Finalize waits for the other ranks: if ctx ends
-// first, for example because one of them is dead, Finalize returns its error. Later calls
-// wait for the same end.
+// Finalize ends MPI in this process, if Init has started it. MPI_Finalize waits for the other
+// ranks: if ctx ends first, for example because one of them is dead, Finalize returns its error.
+// Later calls wait for the same end.
 func Finalize(ctx context.Context) error {
 	process.Lock()
 	s := process.started
@@ -126,7 +127,7 @@ func (s *start) run(path string, launcher *Launcher) {
 		return
 	}
 	<-s.finish
-	s.finishErr = l.check("MPI_Finalize", call(l.calls.finalize))
+	s.finishErr = l.call(mpiFinalize)
 }
 
 // start initialises MPI by the library. On an error it has ended it.
@@ -134,13 +135,14 @@ func (l *library) start(launcher *Launcher) (*World, error) {
 	var already, provided int32
 	escape(&already)
 	escape(&provided)
-	if err := l.check("MPI_Initialized", call(l.calls.initialized, address(&already))); err != nil {
+	if err := l.call(mpiInitialized, address(&already)); err != nil {
 		return nil, err
 	}
 	if already != 0 {
 		return nil, notAvailable("another package of this program has initialised %v", l)
 	}
-	if err := l.check("MPI_Init_thread", call(l.calls.initThread, 0, 0, number(int(l.levels.multiple())), address(&provided))); err != nil {
+
+	if err := l.call(mpiInitThread, 0, 0, number(int(l.levels.multiple())), address(&provided)); err != nil {
 		return nil, err
 	}
 	w := &World{Comm: Comm{lib: l, handle: l.commWorld}, Library: l.String(), Family: launcher.Family}
@@ -148,11 +150,12 @@ func (l *library) start(launcher *Launcher) (*World, error) {
 	if err == nil {
 		err = w.describe()
 	}
+
 	if err == nil {
 		err = checkSize(w.Size, launcher, l.String())
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.check("MPI_Finalize", call(l.calls.finalize)))
+		return nil, errors.Join(err, l.call(mpiFinalize))
 	}
 	return w, nil
 }
