@@ -237,5 +237,5 @@ func (c *Communicator) refuseLengths(coll Collective, err error) error {
 	if c.name != "" {
 		group = " on group " + c.name
 	}
-	return c.refuse(fmt.Errorf("ccl: %v, call %d%s, rank %d: %w", coll, c.number(c.seq+1), group, c.rank, err))
+	return c.refuse(fmt.Errorf("ccl: %v%s: %w", coll, group, err))
 }

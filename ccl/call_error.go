@@ -35,6 +35,20 @@ func (e *CallError) Error() string {
 	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // a wrapped one has words before it
 		return failed.text(e)
 	}
+	return e.Err.Error() + e.about()
+}
+
+// Reason returns the text of the error without the package and the operation, if the call was
+// rejected.
+func (e *CallError) Reason() string {
+	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as Error
+		return failed.text(e)
+	}
+	return reasonOf(e.Err) + e.about()
+}
+
+// about returns what a rejected call adds to its reason: its number, its label and its line.
+func (e *CallError) about() string {
 	var about []string
 	if e.Seq > 0 {
 		about = append(about, fmt.Sprint("call ", e.Seq))
@@ -45,11 +59,10 @@ func (e *CallError) Error() string {
 	if at := e.at(); at != "" {
 		about = append(about, at)
 	}
-	text := e.Err.Error()
-	if about != nil {
-		text += " (" + strings.Join(about, " ") + ")"
+	if about == nil {
+		return e.hint()
 	}
-	return text + e.hint()
+	return " (" + strings.Join(about, " ") + ")" + e.hint()
 }
 
 // Unwrap returns the failure, or the reason why the call was rejected.
@@ -77,6 +90,16 @@ func (e *CallError) hint() string {
 		return " (asynchronous; GOCCL_DEBUG=true shows where it was started)"
 	}
 	return ""
+}
+
+// withoutHint returns an error whose text is that of e without the hint.
+func (e *CallError) withoutHint() *CallError {
+	if e.hint() == "" {
+		return e
+	}
+	plain := *e
+	plain.File, plain.Async, plain.Waited = "", false, false
+	return &plain
 }
 
 // waitedFor returns err, the error of a Work that the caller has waited for, with the line of the program that did so, unless

@@ -385,7 +385,7 @@ func (c *Communicator) Abort(cause error) {
 		by, cause = passed.By, passed.Cause
 	}
 	c.ep.Fail(&transport.Failure{
-		Kind: transport.FailureAborted, By: by, Text: cause.Error(), Cause: cause,
+		Kind: transport.FailureAborted, By: by, Text: cause.Error(), Reason: rejectionIn(cause), Cause: cause,
 	})
 	_ = c.drop()
 }

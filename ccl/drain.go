@@ -189,11 +189,11 @@ type failedTogether struct {
 }
 
 func (e *failedTogether) Error() string {
-	text, hint := e.errs[0].Error(), ""
-	if call, ok := e.errs[0].(*CallError); ok { //nolint:errorlint // a wrapped one has words before it
-		hint = call.hint()
+	err, hint := e.errs[0], ""
+	if call, ok := err.(*CallError); ok { //nolint:errorlint // a wrapped one has words before it
+		err, hint = call.withoutHint(), call.hint()
 	}
-	return fmt.Sprintf("%s; this failure has ended %d Works of this rank%s", strings.TrimSuffix(text, hint), e.ended, hint)
+	return fmt.Sprintf("%v; this failure has ended %d Works of this rank%s", err, e.ended, hint)
 }
 func (e *failedTogether) Unwrap() []error { return e.errs }
 

@@ -95,8 +95,8 @@ func (c *Communicator) unavailable(coll Collective, was lifetime.State) error {
 	case was.Closed():
 		return c.closed(coll.String())
 	}
-	return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
-		coll, c.rank, ErrConcurrentUse)
+	return fmt.Errorf("ccl: %v: %w: another call of this rank is running; give each goroutine a group of its own",
+		coll, ErrConcurrentUse)
 }
 
 // nilContext is the error of an operation whose context is nil.
@@ -236,7 +236,7 @@ func (c *Communicator) alone(ctx context.Context, r *request) error {
 
 // cancelled is the error of a call whose context had ended before the call started.
 func (c *Communicator) cancelled(coll Collective, err error) error {
-	return fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", coll, c.rank, err)
+	return fmt.Errorf("ccl: %v: cancelled before the call began: %w", coll, err)
 }
 
 // perform does this rank's part of the call that it has prepared.
@@ -507,7 +507,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 	known := false
 	defer func() {
 		if !known { // a user's code ends this goroutine, so the call ends here
-			_ = c.end(c.refuse(fmt.Errorf("ccl: %v on rank %d: its goroutine ended while a kernel was chosen", r.coll, c.rank)))
+			_ = c.end(c.refuse(fmt.Errorf("ccl: %v: its goroutine ended while a kernel was chosen", r.coll)))
 		}
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{

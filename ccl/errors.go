@@ -63,7 +63,9 @@ type CollectiveFailedError struct {
 	GlobalRanks []int
 	// Last are the last calls of the ranks that Err names, as far as this rank knows them.
 	Last []LastCall
-	Err  error
+	// HideRank: the text does not name Rank, since the error that wraps this one does.
+	HideRank bool
+	Err      error
 }
 
 // LastCall is the last call that some ranks of a group have made.
@@ -103,7 +105,10 @@ func (e *CollectiveFailedError) text(call *CallError) string {
 	if e.Group != "" {
 		fmt.Fprintf(&b, " on group %s", e.Group)
 	}
-	fmt.Fprintf(&b, ", rank %d: ", e.Rank)
+	if !e.HideRank {
+		fmt.Fprintf(&b, ", rank %d", e.Rank)
+	}
+	b.WriteString(": ")
 	if e.Message != "" {
 		b.WriteString(e.Message + ": ")
 	}
@@ -159,11 +164,14 @@ func (e *CollectiveFailedError) ranks() []int {
 func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 
 // MismatchError reports how the ranks of one call differ. It is equal on all ranks. Field is
-// "collective", "dtype", "op", "count", "root", "counts", "ranks", "list 0" and so on, or "algorithm"; "key" if they
-// have different ones (WithKey), or some have none; "buffers" if goroutine ranks brought the same memory to a call that writes it; or "arguments" if only some
-// ranks rejected theirs. Then the values are "refused", "accepted", and "not there yet" for the
-// ranks that had not made the call when the group failed; ranks that refused with different errors
-// have different values.
+// one of:
+//
+//   - "collective", "dtype", "op", "count", "root", "counts", "ranks", "list 0" and so on, or
+//     "algorithm"
+//   - "key" if they have different ones (WithKey), or if only part of the ranks have one
+//   - "buffers" if goroutine ranks brought the same memory to a call that writes it
+//   - "arguments" if only some ranks rejected theirs: then each value has an Outcome, and ranks
+//     that rejected the call with different errors have different values
 type MismatchError struct {
 	Field  string
 	Values []MismatchValue
@@ -172,13 +180,16 @@ type MismatchError struct {
 // buffersField is the Field if goroutine ranks brought the same memory to a call that writes it.
 const buffersField = "buffers"
 
-// MismatchValue is one of the values that ranks brought to a call. If it is "refused", Why is the
-// text of the error that these ranks returned: one line of at most transport.ReasonBytes bytes, ""
-// if it is not known.
+// MismatchValue is one of the values that ranks brought to a call, as text.
 type MismatchValue struct {
 	Value string
 	Ranks []int
-	Why   string
+	// Outcome is what these ranks did with a call that some ranks rejected, otherwise 0. Value is its
+	// text.
+	Outcome transport.Outcome
+	// Why is the text of the error with which these ranks rejected the call: one line of at most
+	// transport.ReasonBytes bytes, "" if it is not known.
+	Why string
 }
 
 func (e *MismatchError) Error() string {
@@ -207,16 +218,16 @@ type KernelPanicError struct {
 }
 
 func (e *KernelPanicError) Error() string {
-	if place := panicPlace(e.Stack); place != "" {
-		return fmt.Sprintf("kernel %s panicked at %s: %v", e.Kernel, place, e.Value)
+	if line := panicLine(e.Stack); line != "" {
+		return fmt.Sprintf("kernel %s panicked at %s: %v", e.Kernel, line, e.Value)
 	}
 	return fmt.Sprintf("kernel %s panicked: %v", e.Kernel, e.Value)
 }
 
-// panicPlace returns the file and line, as in stack, of the first function below the panic that
+// panicLine returns the file and line, as in stack, of the first function below the panic that
 // belongs neither to the Go runtime, nor to this package, nor to the steps that kernels share, "" if
 // none does. stack is a result of debug.Stack.
-func panicPlace(stack []byte) string {
+func panicLine(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "\npanic(")
 	lines := strings.Split(below, "\n")
 	for i := 2; i+1 < len(lines); i += 2 { // a function, and its file
@@ -240,16 +251,27 @@ func (e *KernelPanicError) Unwrap() error {
 type InvalidBufferSizeError struct {
 	Operation string
 	Buffer    string // the argument's name, such as "send" or "counts"; see WithTorchNames
-	Expected  int    // the exact length, or the least if the text says "or more"
+	Expected  int
 	Actual    int
+	OrMore    bool // Expected is the least length
 }
 
-func (e *InvalidBufferSizeError) Error() string {
-	return fmt.Sprintf("ccl: %s: %s has %d elements, want %d", e.Operation, e.Buffer, e.Actual, e.Expected)
+func (e *InvalidBufferSizeError) Error() string { return "ccl: " + e.Operation + ": " + e.Reason() }
+
+// Reason returns the text of the error without the package and the operation.
+func (e *InvalidBufferSizeError) Reason() string {
+	text := fmt.Sprintf("%s has %d elements, want %d", e.Buffer, e.Actual, e.Expected)
+	if e.OrMore {
+		text += " or more"
+	}
+	return text
 }
 
-// orMore adds to the text of e that Expected is the least length.
-func (e *InvalidBufferSizeError) orMore() error { return fmt.Errorf("%w or more", e) }
+// orMore makes Expected the least length.
+func (e *InvalidBufferSizeError) orMore() error {
+	e.OrMore = true
+	return e
+}
 
 // InvalidRootError reports that a root is not a rank of the group.
 type InvalidRootError struct{ Root, Size int }
@@ -262,9 +284,10 @@ func (e *InvalidRootError) Error() string {
 // own, such as buffers that overlap.
 type InvalidArgumentError struct{ Operation, Message string }
 
-func (e *InvalidArgumentError) Error() string {
-	return fmt.Sprintf("ccl: %s: %s", e.Operation, e.Message)
-}
+func (e *InvalidArgumentError) Error() string { return "ccl: " + e.Operation + ": " + e.Message }
+
+// Reason returns Message, the text of the error without the package and the operation.
+func (e *InvalidArgumentError) Reason() string { return e.Message }
 
 // bufferNames are the names of a call's buffers in its errors.
 type bufferNames struct{ send, recv string }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
@@ -25,12 +24,20 @@ func (c *Communicator) failed(coll Collective, err error) error {
 	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
 		return c.closed(coll.String())
 	}
+
 	doing := c.call.doing
 	if f.Kind == transport.FailureAborted && f.By == c.rank {
 		doing = "" // this rank's own error has it
 	}
 	c.noteFlight()
-	e := c.collectiveError(coll, f, doing)
+	failed := c.failureError(coll, f, doing)
+	if failed.Seq = c.number(c.seq); doing != "" {
+		failed.Awaited = c.call.awaited
+	}
+	if c.call.plan != nil {
+		failed.Algorithm = c.call.plan.choice.Entry
+	}
+	e := c.failedCall(failed, f)
 	c.logFailure(e)
 	return e
 }
@@ -39,47 +46,94 @@ func (c *Communicator) failed(coll Collective, err error) error {
 func (c *Communicator) failedBefore(coll Collective) *CallError {
 	failed := c.failureError(coll, c.before, "the group has failed before; destroy it and initialize it again")
 	failed.Seq = c.number(c.seq + 1) // it consumes no number: every rank numbers it as the next call
-	failed.Last = c.lastOf(c.before)
-	e := c.newCallError(failed)
+	e := c.failedCall(failed, c.before)
 	e.Seq = failed.Seq
-	e = c.told(e) // the text is final: launchers look for it in what the program makes of it
 	failed.Err = &poisoned{failed.Err}
 	return e
 }
 
-// alsoFailedBefore returns the error of a call that this rank rejects, with err, on a group that failed in an
-// earlier call. If the group failed for the same reason, which is usual where all ranks make the same mistake,
-// the text has the reason once.
+// failedCall returns the error of the current call because of f, and gives it to WithFailures.
+func (c *Communicator) failedCall(failed *CollectiveFailedError, f *transport.Failure) *CallError {
+	switch f.Kind {
+	case transport.FailurePeerLost:
+		failed.Last = c.lastCalls(f.Ranks)
+	case transport.FailureTimeout, transport.FailureStuck:
+		if f.Seq == c.seq { // in later calls the ranks have gone on
+			failed.Last = c.lastCalls(f.Ranks)
+		}
+	}
+	return c.notify(c.newCallError(failed))
+}
+
+// notify gives e, the error of a call that has failed, to WithFailures, and returns it.
+func (c *Communicator) notify(e *CallError) *CallError {
+	if c.tell != nil {
+		c.tell(c, e)
+	}
+	return e
+}
+
+// alsoFailedBefore returns the error of a call that this rank rejects, with err, on a group that
+// failed in an earlier call. If the group failed for the same reason, which is usual where all ranks
+// make the same mistake, the text has the reason alone.
 func (c *Communicator) alsoFailedBefore(err error) error {
 	before := c.failedBefore(c.call.coll)
-	if !isReasonOf(before, c.call.coll, err.Error()) {
-		return fmt.Errorf("%w; and %w", err, before)
+	if !c.hasFailedFor(reasons.Line(err.Error()), before) {
+		return &rejectedAfter{err, before}
 	}
 	e := c.newCallError(&rejectedAgain{err, before})
 	e.Seq = c.number(c.seq + 1) // as in failedBefore
 	return e
 }
 
-// rejectedAgain is the error of a call that this rank rejects for the reason because of which the group has failed
-// before.
-type rejectedAgain struct{ reason, before error }
+// rejectedAfter is the error of a call that this rank rejects on a group that has failed before.
+type rejectedAfter struct{ err, before error }
 
-func (e *rejectedAgain) Error() string {
-	return e.reason.Error() + "; and the group has failed before for the same reason: destroy it and initialize it again"
-}
-func (e *rejectedAgain) Unwrap() []error { return []error{e.reason, e.before} }
+func (e *rejectedAfter) Error() string   { return e.err.Error() + "; and " + e.before.Error() }
+func (e *rejectedAfter) Reason() string  { return reasonOf(e.err) + "; and " + e.before.Error() }
+func (e *rejectedAfter) Unwrap() []error { return []error{e.err, e.before} }
 
-// isReasonOf reports whether text alone, of a rejected call, is why ranks refused a call or gave up, according to failure.
-func isReasonOf(failure error, coll Collective, text string) bool {
-	if m, ok := errors.AsType[*MismatchError](failure); ok {
-		line := reasons.Line(text)
-		refused := slices.DeleteFunc(slices.Clone(m.Values), func(v MismatchValue) bool { return v.Value != "refused" })
-		return len(refused) == 1 && refused[0].Why == line
+// rejectedAgain is the error of a call that this rank rejects for the reason for which the group
+// has failed before. Its text says so once.
+type rejectedAgain struct{ err, before error }
+
+func (e *rejectedAgain) Error() string   { return e.err.Error() }
+func (e *rejectedAgain) Reason() string  { return reasonOf(e.err) }
+func (e *rejectedAgain) Unwrap() []error { return []error{e.err, e.before} }
+
+// hasFailedFor reports whether the group has failed, with the error before, because ranks rejected
+// a call for the reason alone, or because one gave up that had.
+func (c *Communicator) hasFailedFor(reason string, before error) bool {
+	if m, ok := errors.AsType[*MismatchError](before); ok {
+		rejected := slices.DeleteFunc(slices.Clone(m.Values), func(v MismatchValue) bool {
+			return v.Outcome != transport.OutcomeRejected
+		})
+		return len(rejected) == 1 && rejected[0].Why == reason
 	}
-	aborted, ok := errors.AsType[*AbortedError](failure)
-	// Words of the program, or of package dist, may stand before it, and the line of the call behind it.
-	text = strings.TrimPrefix(text, "ccl: "+coll.String()+": ")
-	return ok && aborted.Cause != nil && strings.Contains(": "+aborted.Cause.Error()+" (", ": "+text+" (")
+	aborted, ok := errors.AsType[*AbortedError](before)
+	return ok && (c.before.Reason == reason || rejectionIn(aborted.Cause) == reason)
+}
+
+// rejectionIn returns why a call was rejected whose error err is or wraps, as other ranks get the
+// reason, or "".
+func rejectionIn(err error) string {
+	call, ok := errors.AsType[*CallError](err)
+	if !ok {
+		return ""
+	}
+	if _, failed := errors.AsType[*CollectiveFailedError](call.Err); failed {
+		return ""
+	}
+	return reasons.Line(call.Err.Error())
+}
+
+// reasonOf returns the text of err without the package and the operation, which the errors of this
+// package have as values.
+func reasonOf(err error) string {
+	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // a wrapped one has words before it
+		return e.Reason()
+	}
+	return err.Error()
 }
 
 // poisoned is the failure of an earlier call, which makes the communicator invalid.
@@ -88,34 +142,7 @@ type poisoned struct{ cause error }
 func (e *poisoned) Error() string   { return e.cause.Error() }
 func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunicator} }
 
-// collectiveError returns the error of a call because of f.
-func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CallError {
-	e := c.failureError(coll, f, message)
-	e.Seq = c.number(c.seq)
-	if message != "" && message == c.call.doing {
-		e.Awaited = c.call.awaited
-	}
-	if c.call.plan != nil {
-		e.Algorithm = c.call.plan.choice.Entry
-	}
-	e.Last = c.lastOf(f)
-	return c.told(c.newCallError(e))
-}
-
-// lastOf returns the last calls of the ranks that f names.
-func (c *Communicator) lastOf(f *transport.Failure) []LastCall {
-	switch f.Kind {
-	case transport.FailurePeerLost:
-		return c.lastCalls(f.Ranks)
-	case transport.FailureTimeout, transport.FailureStuck:
-		if f.Seq == c.seq { // in later calls the ranks have gone on
-			return c.lastCalls(f.Ranks)
-		}
-	}
-	return nil
-}
-
-// failureError is the part of collectiveError that does not depend on the current call.
+// failureError returns the error of a call because of f, without what depends on the call itself.
 func (c *Communicator) failureError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
@@ -161,14 +188,6 @@ func (c *Communicator) lastCalls(ranks []int) (all []LastCall) {
 	return all
 }
 
-// told returns e, the error of a call that has failed, and tells it to WithFailures.
-func (c *Communicator) told(e *CallError) *CallError {
-	if c.tell != nil {
-		c.tell(c, e)
-	}
-	return e
-}
-
 // failureOf returns err, an error of rank, as a failure of the group. It is the inverse of cause.
 func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
@@ -178,7 +197,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	var (
 		mismatch *MismatchError
 		overlap  *transport.OverlapError
-		refused  *transport.RejectedError
+		rejected *transport.RejectedError
 		lost     *PeerLostError
 		timeout  *TimeoutError
 	)
@@ -187,9 +206,9 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
-	case errors.As(err, &refused):
-		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, refused.Ranks, refused.Missing
-		f.Text = reasons.Write(refused.Why)
+	case errors.As(err, &rejected):
+		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, rejected.Ranks, rejected.Missing
+		f.Text = reasons.Write(rejected.Why)
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	case errors.Is(err, ErrClosed):
@@ -223,7 +242,7 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	case transport.FailureOverlap:
 		return sameMemory(f.Ranks, c.size)
 	case transport.FailureRejected:
-		return refusedBySome(f, c.size)
+		return rejectedBySome(f, c.size)
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:

@@ -144,7 +144,7 @@ func (c *Communicator) groupError(coll Collective, seq uint64, opts []CallOption
 	failed.Seq = c.number(seq)
 	e := newCallError(coll.String(), &o, failed)
 	e.Seq = failed.Seq
-	return c.told(e)
+	return c.notify(e)
 }
 
 func (c *Communicator) checkLists(coll Collective, lists [][]int) error {

@@ -20,7 +20,7 @@ func (c *Communicator) unmade(operation string) error {
 
 // closed returns the error of an operation of a communicator that Close has closed.
 func (c *Communicator) closed(operation string) error {
-	return fmt.Errorf("ccl: %s on rank %d: the communicator is %w", operation, c.rank, ErrClosed)
+	return fmt.Errorf("ccl: %s: the communicator is %w", operation, ErrClosed)
 }
 
 // Retain keeps the memory of c, which Alloc has given, until Release, also if c is closed meanwhile. It is for packages

@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -167,14 +168,17 @@ func disagreement(field string, texts []string) *MismatchError {
 
 // Add adds a rank, and the value that it brought, after the ranks that were added before. Packages that compare what
 // ranks bring make their errors with it: ranks disagree if there is more than one of e.Values then.
-func (e *MismatchError) Add(rank int, value string) { e.add(value, "", rank) }
+func (e *MismatchError) Add(rank int, value string) { e.add(MismatchValue{Value: value}, rank) }
 
-// add adds a rank that brought value, or that refused, for the reason why.
-func (e *MismatchError) add(value, why string, rank int) {
-	i := slices.IndexFunc(e.Values, func(v MismatchValue) bool { return v.Value == value && v.Why == why })
+// add adds a rank to those of v, whose Ranks are not read.
+func (e *MismatchError) add(v MismatchValue, rank int) {
+	i := slices.IndexFunc(e.Values, func(other MismatchValue) bool {
+		return other.Value == v.Value && other.Why == v.Why
+	})
 	if i < 0 {
 		i = len(e.Values)
-		e.Values = append(e.Values, MismatchValue{Value: value, Why: why})
+		v.Ranks = nil
+		e.Values = append(e.Values, v)
 	}
 	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
 }
@@ -192,18 +196,21 @@ func sameMemory(ranks []int, size int) *MismatchError {
 	return m
 }
 
-// refusedBySome returns the mismatch of a call that some ranks refused.
-func refusedBySome(f *transport.Failure, size int) *MismatchError {
-	values := slices.Repeat([]MismatchValue{{Value: "accepted"}}, size)
+// rejectedBySome returns the mismatch of a call that some ranks rejected.
+func rejectedBySome(f *transport.Failure, size int) *MismatchError {
+	values := make([]MismatchValue, size)
 	for i, why := range reasons.Read(f.Text, len(f.Ranks)) {
-		values[f.Ranks[i]] = MismatchValue{Value: "refused", Why: why}
+		values[f.Ranks[i]] = MismatchValue{Outcome: transport.OutcomeRejected, Why: why}
 	}
 	for _, r := range f.Missing {
-		values[r] = MismatchValue{Value: "not there yet"}
+		values[r].Outcome = transport.OutcomeAbsent
 	}
+
 	m := &MismatchError{Field: "arguments"}
 	for r, v := range values {
-		m.add(v.Value, v.Why, r)
+		v.Outcome = cmp.Or(v.Outcome, transport.OutcomeAccepted)
+		v.Value = v.Outcome.String()
+		m.add(v, r)
 	}
 	return m
 }

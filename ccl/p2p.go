@@ -297,7 +297,7 @@ func (m *message) failed(cause error) *CallError {
 	} else {
 		call.DType = 0
 	}
-	c.logFailure(c.told(call))
+	c.logFailure(c.notify(call))
 	return call
 }
 

@@ -160,8 +160,8 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 			}
 			return c.giveUp(coll, c.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
-			return c.giveUp(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was started before it and still runs: %w",
-				coll, c.rank, &TimeoutError{By: c.rank, After: limit}))
+			return c.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
+				coll, &TimeoutError{By: c.rank, After: limit}))
 		}
 		if own == 0 && timer != nil {
 			timer.Reset(limit)

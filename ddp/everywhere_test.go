@@ -204,7 +204,7 @@ func TestNotReady(t *testing.T) {
 			require.Contains(t, o.Err, "ddp: no gradient was ready for a, b: call Ready for each, or set FindUnused if a step may leave parameters out")
 			if rank < last {
 				require.Contains(t, o.Err, "ddp: bucket 1 (b)")
-				require.Contains(t, o.Err, fmt.Sprintf("refused on rank %d (ddp: no gradient", last))
+				require.Contains(t, o.Err, fmt.Sprintf("rejected on rank %d (ddp: no gradient", last))
 				require.Contains(t, o.Err, "ranks disagree on arguments")
 			}
 		}

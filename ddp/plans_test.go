@@ -469,7 +469,7 @@ func (x *trainee) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
 	text := fmt.Sprint(err)
 	switch f.Kind {
 	case stress.FaultUnready:
-		refused := mismatch && strings.Contains(text, fmt.Sprintf("refused on rank %d", f.Rank))
+		refused := mismatch && strings.Contains(text, fmt.Sprintf("rejected on rank %d", f.Rank))
 		return (refused || inJoin && aborted) && strings.Contains(text, parameterName(f.Parameter))
 	case stress.FaultHook:
 		return aborted && strings.Contains(text, errHook.Error())

@@ -28,12 +28,12 @@ func TestRefusals(t *testing.T) {
 			call: func(int) error { return dist.AllReduce[float32](nil, dist.Sum) },
 			text: "dist: all_reduce: the tensor is nil: tensor has 0 elements, want 1 or more",
 			is:   []error{dist.ErrNotDeployed},
-			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0},
+			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0, OrMore: true},
 		}, {
 			name: "empty tensor",
 			call: func(int) error { return dist.AllReduce([]float32{}, dist.Sum) },
 			text: "ccl: all_reduce: tensor has 0 elements, want 1 or more",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0},
+			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0, OrMore: true},
 		}, {
 			name: "nil on one rank, empty on the others",
 			call: func(rank int) error { return dist.AllReduce(map[int][]float32{0: {}, 1: {}}[rank], dist.Sum) },
@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 			name: "output too short",
 			call: func(int) error { return dist.AllGatherV(make([]int32, 2), make([]int32, 1), []int{1, 1, 1}) },
 			text: "ccl: all_gather: output has 2 elements, want 3 or more",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "output", Expected: 3, Actual: 2},
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "output", Expected: 3, Actual: 2, OrMore: true},
 		}, {
 			name: "cancelled context",
 			call: func(int) error {
@@ -210,7 +210,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 		if assert.ErrorAs(t, err, &mismatch, "rank %d", rank) {
 			assert.Equal(t, "arguments", mismatch.Field)
 		}
-		assert.ErrorContains(t, err, "refused on rank 1 (ccl: all_reduce: tensor has 0 elements, want 1 or more)")
+		assert.ErrorContains(t, err, "rejected on rank 1 (ccl: all_reduce: tensor has 0 elements, want 1 or more)")
 
 		err = dist.AllReduce[float32](nil, dist.Sum)
 		assert.ErrorAs(t, err, &mismatch, "a group that has failed says why, whatever it is asked,")

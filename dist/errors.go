@@ -119,14 +119,11 @@ type rankErrors []*RankError
 
 const textLines = 8
 
-// sameReason is in the text of a call that a rank rejects after another rank has made the same mistake.
-const sameReason = "; and the group has failed before for the same reason: destroy it and initialize it again"
-
 func (e rankErrors) Error() string {
 	var texts, lines []string
 	same := map[string]rankErrors{} // by text
 	for _, err := range e {
-		text := strings.Replace(err.withoutRank(), sameReason, "", 1) + err.stack()
+		text := err.withoutRank() + err.stack()
 		if same[text] == nil {
 			texts = append(texts, text)
 		}

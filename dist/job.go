@@ -12,6 +12,7 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/goroutine"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/transport"
 )
 
 // job is one Spawn, or a process that does not call it: the ranks it hosts and how they
@@ -303,16 +304,16 @@ func (r *rank) endedError() error {
 	}
 }
 
-// ranksThat returns the ranks that "accepted" or "refused" the arguments of the failed
-// call, or were "not there yet". It returns nil if the call failed for another reason.
-func ranksThat(err error, value string) []int {
+// ranksThat returns the ranks that did that with the failed call. It returns nil if no rank rejected
+// the arguments of the call.
+func ranksThat(err error, outcome transport.Outcome) []int {
 	m, ok := errors.AsType[*MismatchError](err)
-	if !ok || m.Field != "arguments" {
+	if !ok {
 		return nil
 	}
 	var ranks []int
 	for _, v := range m.Values {
-		if v.Value == value { // "refused" stands once for each reason
+		if v.Outcome == outcome { // OutcomeRejected stands once for each reason
 			ranks = append(ranks, v.Ranks...)
 		}
 	}

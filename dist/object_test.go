@@ -311,7 +311,9 @@ func TestRefusedObjects(t *testing.T) {
 		t.Run(refusal.name, func(t *testing.T) {
 			err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 				err := refusal.call(rank)
-				texts.Add(refusal.name, err)
+				if refusal.name != "one object that is too long" { // gob numbers types, which are more after other tests
+					texts.Add(refusal.name, err)
+				}
 				assert.ErrorContains(t, err, refusal.text)
 				assert.Less(t, len(err.Error()), 2000)
 				var object *dist.ObjectError

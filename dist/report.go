@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/transport"
 )
 
 // sent is what this process has reported to the launcher.
@@ -158,8 +159,8 @@ func because(rank int, err error) (how launchenv.Because, ranks []int) {
 		}
 		return launchenv.BecauseAborted, []int{aborted.By}
 	}
-	if slices.Contains(ranksThat(err, "accepted"), rank) || slices.Contains(ranksThat(err, "not there yet"), rank) {
-		return launchenv.BecauseRefused, ranksThat(err, "refused")
+	if slices.Contains(ranksThat(err, transport.OutcomeAccepted), rank) || slices.Contains(ranksThat(err, transport.OutcomeAbsent), rank) {
+		return launchenv.BecauseRefused, ranksThat(err, transport.OutcomeRejected)
 	}
 	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
 		return launchenv.BecausePeerLost, []int{lost.Rank}

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/test/golden"
+	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -107,8 +108,10 @@ func TestConsequenceReports(t *testing.T) {
 		{"peer lost", in(&dist.PeerLostError{Rank: 0}), launchenv.BecausePeerLost, []int{0}},
 		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launchenv.BecauseTimeout, []int{0, 2}},
 		{"canceled", in(context.Canceled), launchenv.BecauseCanceled, nil},
-		{"refused", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
-			{Value: "refused", Ranks: []int{0}, Why: "no"}, {Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{2}, Why: "not so"},
+		{"rejected", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
+			{Value: "rejected", Outcome: transport.OutcomeRejected, Ranks: []int{0}, Why: "no"},
+			{Value: "accepted", Outcome: transport.OutcomeAccepted, Ranks: []int{1}},
+			{Value: "rejected", Outcome: transport.OutcomeRejected, Ranks: []int{2}, Why: "not so"},
 		}}), launchenv.BecauseRefused, []int{0, 2}},
 		{"mismatch", in(&dist.MismatchError{Field: "count", Values: []ccl.MismatchValue{
 			{Value: "8", Ranks: []int{0, 1, 3}}, {Value: "7", Ranks: []int{2}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/transport"
 )
 
 // SpawnOption is an option of Spawn. Later options override earlier ones.
@@ -208,7 +209,7 @@ func (j *job) failure(cancelled error) error {
 		if aborted, ok := errors.AsType[*AbortedError](r.outcome()); ok {
 			blamed[aborted.By] = true
 		}
-		for _, rank := range ranksThat(r.outcome(), "refused") {
+		for _, rank := range ranksThat(r.outcome(), transport.OutcomeRejected) {
 			blamed[rank] = true
 		}
 	}

@@ -30,7 +30,7 @@ type rule struct {
 var rules = []rule{
 	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
 	{"topology", []string{"internal/text"}, nil, "topology is pure arithmetic"},
-	{"transport", []string{"internal/text"}, nil, "the contract must not lean on one of its implementations"},
+	{"transport", []string{"internal/failure", "internal/text"}, nil, "the contract must not lean on one of its implementations"},
 	{"transport/transporttest", []string{"transport"}, []string{testify},
 		"the suite knows the contract, not a transport"},
 	{"transport/mpi/internal/abi", []string{"transport"}, []string{"github.com/ebitengine/purego"},

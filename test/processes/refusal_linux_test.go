@@ -11,7 +11,7 @@ import (
 // Ranks that are processes hear why another rank refused a call: all get the same text.
 func TestReasonOfRefusal(t *testing.T) {
 	j := start(t, 3, part{Config: yamlFor(3), Rounds: 1, Timeout: patience / 2, Scene: "refusal"}, nil)
-	const want = "refused on rank 1 (ccl: reduce_scatter: input has 300 elements, want 303)"
+	const want = "rejected on rank 1 (ccl: reduce_scatter: input has 300 elements, want 303)"
 	var first string
 	for i, r := range j.ranks {
 		got := r.sound()

@@ -105,8 +105,8 @@ func (g Geometry) validate(ranks int) error {
 //	words       128           the group's words
 //	free        128           bytes of the pool taken so far
 //	states      R * 512       the ranks' lines
-//	records     R * 1024      the ranks' failures
-//	unmade      R * 2 * 1152  the latest calls whose groups a rank could not make; see unmade
+//	records     R * 1280      the ranks' failures
+//	unmade      R * 2 * 1408  the latest calls whose groups a rank could not make; see unmade
 //	reasons     R * 512       why ranks rejected calls; see reason
 //	payloads    R * 2 * P     payloads too long for a line
 //	shown       R * 2 * 128   where the ranks' buffers lie in regions

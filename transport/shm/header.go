@@ -28,8 +28,8 @@ import (
 //	224  made     8       when it was made, in nanoseconds since the machine started
 //	256  verdict  4       whether all ranks have joined; written once
 //	260  failed   4       1: failure holds the reason why not all ranks have joined
-//	384  failure  1024    that reason; its writer holds the lock on byte failureLock; see record.go
-//	1408 places   R * 16  the ranks' processes
+//	384  failure  1280    that reason; its writer holds the lock on byte failureLock; see record.go
+//	1664 places   R * 16  the ranks' processes
 //	     arena            at the next multiple of a page
 //
 // The fields up to made are written before the file has a name, and never change. Their numbers
@@ -45,7 +45,7 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 7
+	headerVersion = 8
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224

@@ -19,13 +19,15 @@ import (
 //	156  pid    4
 //	160  text   2, then up to 732
 //	894  missing 2, then 64 * 2
+//	1024 reason  2, then up to 240
 const (
-	recordBytes   = 1024
+	recordBytes   = 1280
 	recordRanks   = 64
 	ranksOffset   = 24
 	pidOffset     = 156
 	textOffset    = 160
-	missingOffset = recordBytes - 2 - 2*recordRanks
+	missingOffset = reasonOffset - 2 - 2*recordRanks
+	reasonOffset  = 1024
 	textBytes     = missingOffset - textOffset - 2
 )
 
@@ -137,8 +139,16 @@ func encodeFailure(b []byte, f *transport.Failure) {
 	le.PutUint32(b[pidOffset:], uint32(f.PID))
 	encodeRanks(b[ranksOffset:], f.Ranks)
 	encodeRanks(b[missingOffset:], f.Missing)
-	n := copy(b[textOffset+2:missingOffset], f.Text)
-	le.PutUint16(b[textOffset:], uint16(n))
+	encodeText(b[textOffset:missingOffset], f.Text)
+	encodeText(b[reasonOffset:reasonOffset+2+transport.ReasonBytes], f.Reason)
+}
+
+func encodeText(b []byte, text string) {
+	binary.LittleEndian.PutUint16(b, uint16(copy(b[2:], text)))
+}
+
+func decodeText(b []byte) string {
+	return string(b[2:][:min(int(binary.LittleEndian.Uint16(b)), len(b)-2)])
 }
 
 func encodeRanks(b []byte, ranks []int) {
@@ -168,7 +178,7 @@ func decodeFailure(b []byte) *transport.Failure {
 		PID:   int(le.Uint32(b[pidOffset:])),
 	}
 	f.Ranks, f.Missing = decodeRanks(b[ranksOffset:]), decodeRanks(b[missingOffset:])
-	n := min(int(le.Uint16(b[textOffset:])), textBytes)
-	f.Text = string(b[textOffset+2 : textOffset+2+n])
+	f.Text = decodeText(b[textOffset:missingOffset])
+	f.Reason = decodeText(b[reasonOffset : reasonOffset+2+transport.ReasonBytes])
 	return f
 }

@@ -13,7 +13,7 @@ import (
 
 func TestFailureSurvivesItsRecord(t *testing.T) {
 	for _, f := range []transport.Failure{
-		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data"},
+		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data", Reason: "recv has 3 elements, want 4"},
 		{Kind: transport.FailureTimeout, By: 0, Seq: 7, Ranks: []int{1, 2, 65535}, After: time.Minute},
 		{Kind: transport.FailureRejected, By: 1, Seq: 9, Ranks: []int{0, 3}, Missing: []int{2, 5}},
 		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}, PID: 1 << 22},
@@ -22,7 +22,7 @@ func TestFailureSurvivesItsRecord(t *testing.T) {
 		encodeFailure(b, &f)
 		got := decodeFailure(b)
 		if got.Kind != f.Kind || got.By != f.By || got.Seq != f.Seq || !slices.Equal(got.Ranks, f.Ranks) || !slices.Equal(got.Missing, f.Missing) ||
-			got.PID != f.PID || got.After != f.After || got.Text != f.Text || got.Cause != nil {
+			got.PID != f.PID || got.After != f.After || got.Text != f.Text || got.Reason != f.Reason || got.Cause != nil {
 			t.Errorf("got %+v, want %+v", got, f)
 		}
 	}
