@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,30 +15,9 @@ import (
 // Rejected with *InvalidBufferSizeError or *InvalidArgumentError (overlap). Fails with
 // *CollectiveFailedError; recv is then unspecified.
 func AllToAll[T Element](ctx context.Context, c *Communicator, send, recv []T, opts ...CallOption) error {
-	return c.allToAll(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), opts)
-}
-
-func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buffer, opts []CallOption) error {
-	const coll = CollAllToAll
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
-	}
-	n := send.Len()
-	var err error
-	switch {
-	case recv.Len() != n:
-		err = &InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).recv, Expected: n, Actual: recv.Len()}
-	case n%c.size != 0:
-		err = &InvalidArgumentError{coll.String(), fmt.Sprintf("%d elements cannot be dealt out evenly to %d ranks; AllToAllV can", n, c.size)}
-	case overlap(send.data, recv.data):
-		err = overlapError(coll.String(), namesOf(coll, opts), "disjoint")
-	}
-	if err != nil {
-		return c.reject(coll, dtype, send, recv, opts, err)
-	}
-	r := c.ask(coll, dtype, send, recv, opts)
-	r.each = n / c.size
-	return c.run(ctx, r)
+	return c.makeCall(ctx, &arguments{
+		coll: CollAllToAll, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // AllToAllV is AllToAll with blocks of different lengths: rank r gets sendCounts[r] elements of
@@ -50,41 +30,55 @@ func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buf
 // which names the first two such ranks. The other errors are the same as of AllToAll
 // and AllGatherV.
 func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int, opts ...CallOption) error {
-	return c.allToAllV(ctx, DTypeOf[T](), bufferOf(send), sendCounts, sendDispls, bufferOf(recv), recvCounts, recvDispls, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: collAllToAllLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv),
+	}, &lists{notNil(sendCounts), sendDispls, notNil(recvCounts), recvDispls, nil}, opts)
 }
 
-func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int, opts []CallOption) error {
-	const coll = collAllToAllLengths
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
-	}
-	names := namesOf(coll, opts)
-	out := blocks{operation: coll.String(), of: names.send, counts: notNil(sendCounts), displs: sendDispls}
-	in := blocks{operation: coll.String(), of: names.recv, counts: notNil(recvCounts), displs: recvDispls}
-	err := out.sum(c.size)
-	if err == nil {
-		err = out.fit(names.send, send.Len())
-	}
-	if err == nil {
-		err = in.sum(c.size)
-	}
-	if err == nil {
-		err = in.fit(names.recv, recv.Len())
-	}
-	if err == nil && overlap(send.data, recv.data) {
-		err = overlapError(coll.String(), names, "disjoint")
+func (c *Communicator) allToAll(ctx context.Context, a *arguments, opts []CallOption) error {
+	n := a.send.Len()
+	var err error
+	switch {
+	case a.recv.Len() != n:
+		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: n, Actual: a.recv.Len()}
+	case n%c.size != 0:
+		err = &InvalidArgumentError{a.coll.String(), fmt.Sprintf("%d elements cannot be dealt out evenly to %d ranks; AllToAllV can", n, c.size)}
+	default:
+		err = a.checkDisjoint(opts)
 	}
 	if err != nil {
-		return c.reject(coll, dtype, send, recv, opts, err)
+		return c.rejectCall(a, opts, err)
 	}
-	if err := c.agreeOnMatrix(ctx, dtype, sendCounts, recvCounts, opts); err != nil {
-		return c.end(err)
+	r := c.ask(a.coll, a.dtype, a.send, a.recv, opts)
+	r.each = n / c.size
+	return c.step(ctx, r)
+}
+
+func (c *Communicator) allToAllV(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+	names, operation := namesOf(a.coll, opts), a.coll.String()
+	out := blocks{operation: operation, of: names.send, counts: l.counts, displs: l.displs}
+	in := blocks{operation: operation, of: names.recv, counts: l.recvCounts, displs: l.recvDispls}
+	err := cmp.Or(out.check(c.size, a.send.Len()), in.check(c.size, a.recv.Len()), a.checkDisjoint(opts))
+	if err != nil {
+		return c.rejectCall(a, opts, err)
 	}
-	r := c.ask(CollAllToAll, dtype, c.pack(send, &out), recv, opts)
-	r.matrix, r.displs, r.met = c.lengths.matrix, recvDispls, true
+	if err := c.agreeOnMatrix(ctx, a, l, opts); err != nil {
+		return err
+	}
+
+	r := c.ask(CollAllToAll, a.dtype, c.pack(a.send, &out), a.recv, opts)
+	r.matrix, r.displs, r.isJoined = c.lengths.matrix, l.recvDispls, true
 	var longestOut, longestIn int
 	r.count, longestOut, longestIn = r.matrix.Sums(c.size)
-	r.bytes, r.total = longestOut<<send.shift, longestIn<<send.shift
+	r.bytes, r.total = longestOut<<a.send.shift, longestIn<<a.send.shift
 	r.lengths = fingerprint.Mix(uint64(r.count))
-	return c.run(ctx, r)
+	return c.step(ctx, r)
+}
+
+// checkDisjoint checks that send and recv do not overlap.
+func (a *arguments) checkDisjoint(opts []CallOption) error {
+	if overlap(a.send.data, a.recv.data) {
+		return overlapError(a.coll.String(), namesOf(a.coll, opts), "disjoint")
+	}
+	return nil
 }

@@ -18,6 +18,13 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
+// started returns the Work of a call that f makes with an option of its own.
+func started(f func(async ccl.CallOption) error) *ccl.Work {
+	w := new(ccl.Work)
+	_ = f(ccl.WithWork(w)) // w has the error as well
+	return w
+}
+
 // Asynchronous calls are made in the order in which they were started, also without a Wait, and
 // before a later synchronous call.
 func TestAsyncOrder(t *testing.T) {
@@ -29,11 +36,11 @@ func TestAsyncOrder(t *testing.T) {
 				var works []*ccl.Work
 				for range 20 {
 					works = append(works,
-						ccl.AllReduceAsync(bg, g[r], x, x, ccl.Sum),     // x = sum on all ranks,
-						ccl.AllGatherAsync(bg, g[r], x, y),              // y = all of them
-						ccl.ReduceScatterAsync(bg, g[r], y, x, ccl.Max), // x = that again
-						ccl.BroadcastAsync(bg, g[r], x, 0),
-						g[r].BarrierAsync(bg))
+						started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[r], x, x, ccl.Sum, async) }),     // x = sum on all ranks,
+						started(func(async ccl.CallOption) error { return ccl.AllGather(bg, g[r], x, y, async) }),              // y = all of them
+						started(func(async ccl.CallOption) error { return ccl.ReduceScatter(bg, g[r], y, x, ccl.Max, async) }), // x = that again
+						started(func(async ccl.CallOption) error { return ccl.Broadcast(bg, g[r], x, 0, async) }),
+						started(func(async ccl.CallOption) error { return g[r].Barrier(bg, async) }))
 				}
 				if err := sum(g[r], 5); err != nil { // after all of these
 					return err
@@ -86,22 +93,28 @@ func TestAsyncTwins(t *testing.T) {
 				recvV = out[15]
 			}
 			works := []*ccl.Work{
-				ccl.AllReduceAsync(bg, c, in, out[0], ccl.Sum),
-				ccl.AllReduceCoalescedAsync(bg, c, [][]int32{buf}, ccl.Sum),
-				ccl.ReduceScatterAsync(bg, c, in, out[1][:1], ccl.Sum),
-				ccl.ReduceScatterVAsync(bg, c, in, out[2][:2*r], ccl.Sum, []int{0, 2}),
-				ccl.ReduceAsync(bg, c, in, recv, ccl.Sum, 0),
-				ccl.ScanAsync(bg, c, in, out[4], ccl.Sum),
-				ccl.ExScanAsync(bg, c, in, out[5], ccl.Sum),
-				ccl.AllGatherAsync(bg, c, in[:1], out[6]),
-				ccl.AllGatherVAsync(bg, c, in[:1], out[7], []int{1, 1}, []int{1, 0}),
-				ccl.GatherVAsync(bg, c, in[:1], recvV, counts, nil, 0),
-				ccl.ScatterAsync(bg, c, send, out[8][:1], 0),
-				ccl.ScatterVAsync(bg, c, send, counts, nil, out[9][:1], 0),
-				ccl.AllToAllAsync(bg, c, in, out[10]),
-				ccl.AllToAllVAsync(bg, c, in, []int{1, 1}, nil, out[11], []int{1, 1}, []int{1, 0}),
-				ccl.GatherAsync(bg, c, in[1:], out[12][:2-2*r], 0),
-				ccl.BroadcastAsync(bg, c, out[13], 0),
+				started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, in, out[0], ccl.Sum, async) }),
+				started(func(async ccl.CallOption) error { return ccl.AllReduceCoalesced(bg, c, [][]int32{buf}, ccl.Sum, async) }),
+				started(func(async ccl.CallOption) error { return ccl.ReduceScatter(bg, c, in, out[1][:1], ccl.Sum, async) }),
+				started(func(async ccl.CallOption) error {
+					return ccl.ReduceScatterV(bg, c, in, out[2][:2*r], ccl.Sum, []int{0, 2}, async)
+				}),
+				started(func(async ccl.CallOption) error { return ccl.Reduce(bg, c, in, recv, ccl.Sum, 0, async) }),
+				started(func(async ccl.CallOption) error { return ccl.Scan(bg, c, in, out[4], ccl.Sum, async) }),
+				started(func(async ccl.CallOption) error { return ccl.ExScan(bg, c, in, out[5], ccl.Sum, async) }),
+				started(func(async ccl.CallOption) error { return ccl.AllGather(bg, c, in[:1], out[6], async) }),
+				started(func(async ccl.CallOption) error {
+					return ccl.AllGatherV(bg, c, in[:1], out[7], []int{1, 1}, []int{1, 0}, async)
+				}),
+				started(func(async ccl.CallOption) error { return ccl.GatherV(bg, c, in[:1], recvV, counts, nil, 0, async) }),
+				started(func(async ccl.CallOption) error { return ccl.Scatter(bg, c, send, out[8][:1], 0, async) }),
+				started(func(async ccl.CallOption) error { return ccl.ScatterV(bg, c, send, counts, nil, out[9][:1], 0, async) }),
+				started(func(async ccl.CallOption) error { return ccl.AllToAll(bg, c, in, out[10], async) }),
+				started(func(async ccl.CallOption) error {
+					return ccl.AllToAllV(bg, c, in, []int{1, 1}, nil, out[11], []int{1, 1}, []int{1, 0}, async)
+				}),
+				started(func(async ccl.CallOption) error { return ccl.Gather(bg, c, in[1:], out[12][:2-2*r], 0, async) }),
+				started(func(async ccl.CallOption) error { return ccl.Broadcast(bg, c, out[13], 0, async) }),
 			}
 			for _, w := range works {
 				if err := w.Wait(bg); err != nil {
@@ -139,9 +152,11 @@ func TestAsyncRefused(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		errs := each(2, func(r int) error {
-			bad := ccl.AllReduceAsync(bg, g[r], []int32{1}, []int32{1, 2}, ccl.Sum)
+			bad := started(func(async ccl.CallOption) error {
+				return ccl.AllReduce(bg, g[r], []int32{1}, []int32{1, 2}, ccl.Sum, async)
+			})
 			x := []int32{1}
-			good := ccl.AllReduceAsync(bg, g[r], x, x, ccl.Sum)
+			good := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[r], x, x, ccl.Sum, async) })
 			var size *ccl.InvalidBufferSizeError
 			if !errors.As(bad.Wait(bg), &size) || !errors.As(bad.Err(), &size) {
 				return fmt.Errorf("got %v", bad.Err())
@@ -154,7 +169,7 @@ func TestAsyncRefused(t *testing.T) {
 		require.NoError(t, errors.Join(errs...))
 	})
 	var c *ccl.Communicator
-	require.ErrorIs(t, ccl.BroadcastAsync(bg, c, []int32{1}, 0).Wait(bg), ccl.ErrInvalidCommunicator)
+	require.ErrorIs(t, started(func(async ccl.CallOption) error { return ccl.Broadcast(bg, c, []int32{1}, 0, async) }).Wait(bg), ccl.ErrInvalidCommunicator)
 }
 
 // Wait's context ends only the wait; the context of the call ends the call.
@@ -162,7 +177,7 @@ func TestAsyncContexts(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		x := []int32{1}
-		w := ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum)
+		w := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x, x, ccl.Sum, async) })
 		ended, cancel := context.WithCancel(bg)
 		cancel()
 		require.ErrorIs(t, w.Wait(ended), context.Canceled)
@@ -173,8 +188,8 @@ func TestAsyncContexts(t *testing.T) {
 		require.NoError(t, w.Wait(ended), "it is done: nothing to wait for")
 
 		running, stop := context.WithCancel(bg)
-		w = ccl.AllReduceAsync(running, g[0], x, x, ccl.Sum)
-		after := g[0].BarrierAsync(bg)
+		w = started(func(async ccl.CallOption) error { return ccl.AllReduce(running, g[0], x, x, ccl.Sum, async) })
+		after := started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) })
 		stop()
 		require.ErrorIs(t, w.Wait(bg), context.Canceled, "rank 1 has not come")
 		require.Error(t, ccl.AllReduce(bg, g[1], []int32{2}, []int32{0}, ccl.Sum))
@@ -189,7 +204,7 @@ func TestAsyncClosed(t *testing.T) {
 		g := group(t, connect, 2)
 		var works []*ccl.Work
 		for range 5 {
-			works = append(works, g[0].BarrierAsync(bg))
+			works = append(works, started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) }))
 		}
 		requireUnfinished(t, ccl.UnfinishedError{Calls: 5}, g[0].Close())
 		for _, w := range works {
@@ -205,7 +220,9 @@ func TestAsyncClosed(t *testing.T) {
 func TestAsyncAllocates(t *testing.T) {
 	g := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 1)
 	x := make([]float32, 100)
-	once := func() { require.NoError(t, ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum).Wait(bg)) }
+	once := func() {
+		require.NoError(t, started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x, x, ccl.Sum, async) }).Wait(bg))
+	}
 	for range 100 {
 		once()
 	}
@@ -228,8 +245,8 @@ func TestAsyncDebug(t *testing.T) {
 		for _, spoil := range []string{"", "input", "output"} {
 			g := join(t, connect, s)
 			x, y := []int32{1}, []int32{0}
-			first := g[0].BarrierAsync(bg)
-			second := ccl.AllReduceAsync(bg, g[0], x, y, ccl.Sum)
+			first := started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) })
+			second := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x, y, ccl.Sum, async) })
 			switch spoil {
 			case "input":
 				x[0] = 2
@@ -272,7 +289,49 @@ func TestAsyncDebugWhileItRuns(t *testing.T) {
 	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(spoiler), Ranks: 2})
 	require.NoError(t, err)
 	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, s)
-	w := ccl.AllReduceAsync(bg, g[0], x, []int32{0}, ccl.Sum)
-	require.NoError(t, ccl.AllReduceAsync(bg, g[1], []int32{1}, []int32{0}, ccl.Sum).Wait(bg))
+	w := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x, []int32{0}, ccl.Sum, async) })
+	require.NoError(t, started(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, g[1], []int32{1}, []int32{0}, ccl.Sum, async)
+	}).Wait(bg))
 	require.ErrorContains(t, w.Wait(bg), "a buffer was changed after the call was started and while the call ran")
+}
+
+// A Work is used again when its call has ended, and allocates nothing then; not before.
+func TestWorkIsUsedAgain(t *testing.T) {
+	connect := func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }
+	g := group(t, connect, 2)
+	x := []int32{1}
+	var w ccl.Work
+	require.ErrorContains(t, w.Wait(bg), "no call was started")
+	start := func() error { return ccl.AllReduce(bg, g[0], x, x, ccl.Sum, ccl.WithWork(&w)) }
+	require.NoError(t, start())
+	err := start()
+	var invalid *ccl.InvalidArgumentError
+	require.ErrorAs(t, err, &invalid)
+	require.ErrorContains(t, err, "rank 0 starts a call with a Work that still runs")
+
+	other := func() { require.NoError(t, ccl.AllReduce(bg, g[1], []int32{1}, make([]int32, 1), ccl.Sum)) }
+	other()
+	require.NoError(t, w.Wait(bg))
+	require.Equal(t, int32(2), x[0])
+	require.NoError(t, start())
+	other()
+	require.NoError(t, w.Wait(bg))
+	require.Equal(t, int32(3), x[0])
+	require.NoError(t, g[0].Drain(bg))
+
+	alone := group(t, connect, 1)[0]
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if ccl.AllReduce(bg, alone, x, x, ccl.Sum, ccl.WithWork(&w)) != nil || w.Wait(bg) != nil {
+			t.Fail()
+		}
+	}))
+}
+
+// A call that cannot be started returns its error at once, and so does its Work.
+func TestWorkOfNoCommunicator(t *testing.T) {
+	var w ccl.Work
+	require.ErrorIs(t, ccl.Broadcast(bg, nil, []int32{1}, 0, ccl.WithWork(&w)), ccl.ErrInvalidCommunicator)
+	require.ErrorIs(t, w.Wait(bg), ccl.ErrInvalidCommunicator)
+	require.ErrorIs(t, w.Err(), ccl.ErrInvalidCommunicator)
 }

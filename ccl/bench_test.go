@@ -99,7 +99,7 @@ func BenchmarkOverlap(b *testing.B) {
 						return err
 					}
 				}
-				w = ccl.AllReduceAsync(bg, c, g, g, ccl.Avg)
+				w = started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, g, g, ccl.Avg, async) })
 			}
 			if w != nil {
 				return w.Wait(bg)

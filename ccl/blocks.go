@@ -23,7 +23,7 @@ type blocks struct {
 	total, longest int // set by sum
 }
 
-func (b *blocks) wrong(buffer string, expected, actual int) *InvalidBufferSizeError {
+func (b *blocks) lengthError(buffer string, expected, actual int) *InvalidBufferSizeError {
 	return &InvalidBufferSizeError{Operation: b.operation, Buffer: buffer, Expected: expected, Actual: actual}
 }
 
@@ -59,6 +59,7 @@ func (b *blocks) at(rank int) int {
 
 // sum checks the numbers and adds up the lengths.
 func (b *blocks) sum(ranks int) error {
+	b.total, b.longest = 0, 0
 	if b.counts == nil {
 		if b.each > math.MaxInt/ranks {
 			return &InvalidArgumentError{b.operation, fmt.Sprintf("%d blocks of %d elements are more elements than a buffer can have", ranks, b.each)}
@@ -67,10 +68,10 @@ func (b *blocks) sum(ranks int) error {
 		return nil
 	}
 	if len(b.counts) != ranks {
-		return b.wrong(b.argument("counts"), ranks, len(b.counts))
+		return b.lengthError(b.argument("counts"), ranks, len(b.counts))
 	}
 	if b.displs != nil && len(b.displs) != ranks {
-		return b.wrong(b.argument("displs"), ranks, len(b.displs))
+		return b.lengthError(b.argument("displs"), ranks, len(b.displs))
 	}
 	for r, n := range b.counts {
 		if n < 0 || n > math.MaxInt-b.total {
@@ -91,9 +92,9 @@ func (b *blocks) noLength(argument string, rank, n int) error {
 	return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d, and %s", b.argument(argument), rank, n, why)}
 }
 
-// fit checks that the blocks lie in a buffer of n elements and do not overlap. It does not check
+// checkIn checks that the blocks lie in a buffer of n elements and do not overlap. It does not check
 // that they fill the buffer.
-func (b *blocks) fit(buffer string, n int) error {
+func (b *blocks) checkIn(buffer string, n int) error {
 	end := b.total
 	if b.displs != nil {
 		end = 0
@@ -105,12 +106,21 @@ func (b *blocks) fit(buffer string, n int) error {
 		}
 	}
 	if n < end {
-		return b.wrong(buffer, end, n).orMore()
+		return b.lengthError(buffer, end, n).orMore()
 	}
 	if r, s, ok := layout.Overlap(b.counts, b.displs); ok {
 		return &InvalidArgumentError{b.operation, fmt.Sprintf("the places of ranks %d and %d in %s overlap", r, s, buffer)}
 	}
 	return nil
+}
+
+// check checks the numbers, and that the blocks lie in a buffer of n elements, of which b.of is the
+// name.
+func (b *blocks) check(ranks, n int) error {
+	if err := b.sum(ranks); err != nil {
+		return err
+	}
+	return b.checkIn(b.of, n)
 }
 
 // put writes the blocks to a request. Blocks of the same length make the same request whether
@@ -146,19 +156,19 @@ func notNil(counts []int) []int {
 // lengths are the numbers that ranks exchange before a call with blocks that not all ranks know.
 // They are kept from call to call.
 type lengths struct {
-	mine, all []int64
-	counts    []int
-	matrix    layout.Matrix
+	local, all []int64
+	counts     []int
+	matrix     layout.Matrix
 }
 
-// exchangeLengths gathers the lengths.mine of all ranks, of the same length on each, in
+// exchangeLengths gathers the lengths.local of all ranks, of the same length on each, in
 // lengths.all.
-func (c *Communicator) exchangeLengths(ctx context.Context, coll Collective, dtype DType, root int, opts []CallOption) error {
+func (c *Communicator) exchangeLengths(ctx context.Context, a *arguments, opts []CallOption) error {
 	l := &c.lengths
-	l.all = slices.Grow(l.all[:0], c.size*len(l.mine))[:c.size*len(l.mine)]
-	in, out := bufferOf(l.mine), bufferOf(l.all)
-	r := c.ask(coll, dtype, in, out, opts)
-	r.count, r.each, r.root = len(l.mine), len(l.mine), root
+	l.all = slices.Grow(l.all[:0], c.size*len(l.local))[:c.size*len(l.local)]
+	in, out := bufferOf(l.local), bufferOf(l.all)
+	r := c.ask(a.coll, a.dtype, in, out, opts)
+	r.count, r.each, r.root = len(l.local), len(l.local), a.root
 	r.bytes = len(in.data)
 	return c.step(ctx, r)
 }
@@ -180,50 +190,50 @@ var lengthsKernel = &Kernel{
 
 // agreeOnLengths gives all ranks the lengths of the blocks, in lengths.counts, of a call in which
 // each rank has one block, of length n, and the root has the counts of all.
-func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtype DType, n int, counts []int, root int, opts []CallOption) error {
+func (c *Communicator) agreeOnLengths(ctx context.Context, a *arguments, n int, counts []int, opts []CallOption) error {
 	l := &c.lengths
-	l.mine = append(l.mine[:0], int64(n), 0)
-	if c.rank == root {
-		l.mine[1] = int64(fingerprint.HashCounts(counts))
+	l.local = append(l.local[:0], int64(n), 0)
+	if c.rank == a.root {
+		l.local[1] = int64(fingerprint.HashCounts(counts))
 	}
-	if err := c.exchangeLengths(ctx, coll, dtype, root, opts); err != nil {
+	if err := c.exchangeLengths(ctx, a, opts); err != nil {
 		return err
 	}
 	l.counts = l.counts[:0]
 	for r := range c.size {
 		l.counts = append(l.counts, int(l.all[2*r]))
 	}
-	if uint64(l.all[2*root+1]) == fingerprint.HashCounts(l.counts) {
+	if uint64(l.all[2*a.root+1]) == fingerprint.HashCounts(l.counts) {
 		return nil
 	}
 	others := make([]int, 0, c.size)
 	for r := range c.size {
-		if r != root {
+		if r != a.root {
 			others = append(others, r)
 		}
 	}
-	return c.refuseLengths(coll, &MismatchError{Field: "counts", Values: []MismatchValue{
-		{Value: "other counts than the ranks have", Ranks: []int{root}},
+	return c.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+		{Value: "other counts than the ranks have", Ranks: []int{a.root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
 	}})
 }
 
 // agreeOnMatrix gives all ranks the numbers that each sends to and expects from each, in
 // lengths.matrix.
-func (c *Communicator) agreeOnMatrix(ctx context.Context, dtype DType, send, recv []int, opts []CallOption) error {
+func (c *Communicator) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists, opts []CallOption) error {
 	l := &c.lengths
-	l.mine = l.mine[:0]
-	for _, counts := range [...][]int{send, recv} {
+	l.local = l.local[:0]
+	for _, counts := range [...][]int{numbers.counts, numbers.recvCounts} {
 		for _, n := range counts {
-			l.mine = append(l.mine, int64(n))
+			l.local = append(l.local, int64(n))
 		}
 	}
-	if err := c.exchangeLengths(ctx, collAllToAllLengths, dtype, 0, opts); err != nil {
+	if err := c.exchangeLengths(ctx, a, opts); err != nil {
 		return err
 	}
 	l.matrix = layout.Matrix(l.all)
 	if from, to, ok := l.matrix.Disagreement(c.size); ok {
-		return c.refuseLengths(collAllToAllLengths, &MismatchError{Field: "counts", Values: []MismatchValue{
+		return c.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 			{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, l.matrix.Sent(c.size, from, to), to), Ranks: []int{from}},
 			{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, l.matrix.Expected(c.size, from, to), from), Ranks: []int{to}},
 		}})

@@ -11,33 +11,30 @@ import (
 // Rejected with *InvalidRootError. Fails with *CollectiveFailedError; buf is then unspecified on
 // all ranks except root.
 func Broadcast[T Element](ctx context.Context, c *Communicator, buf []T, root int, opts ...CallOption) error {
-	return c.broadcast(ctx, DTypeOf[T](), bufferOf(buf), root, opts)
+	return c.makeCall(ctx, &arguments{coll: CollBroadcast, dtype: DTypeOf[T](), root: root, recv: bufferOf(buf)}, nil, opts)
 }
 
-func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, root int, opts []CallOption) error {
-	if err := c.start(ctx, CollBroadcast, opts); err != nil {
-		return err
+func (c *Communicator) broadcast(ctx context.Context, a *arguments, opts []CallOption) error {
+	if err := c.checkRoot(a, opts); err != nil {
+		return c.rejectCall(a, opts, err)
 	}
-	if err := c.checkRoot(CollBroadcast, root, opts); err != nil {
-		return c.reject(CollBroadcast, dtype, buf, buf, opts, err)
+	r := c.ask(a.coll, a.dtype, a.recv, a.recv, opts)
+	r.root = a.root
+	if c.rank != a.root {
+		r.in = a.recv.Slice(0, 0)
 	}
-	r := c.ask(CollBroadcast, dtype, buf, buf, opts)
-	r.root = root
-	if c.rank != root {
-		r.in = buf.Slice(0, 0)
-	}
-	return c.run(ctx, r)
+	return c.step(ctx, r)
 }
 
-func (c *Communicator) checkRoot(coll Collective, root int, opts []CallOption) error {
-	if root >= 0 && root < c.size {
+func (c *Communicator) checkRoot(a *arguments, opts []CallOption) error {
+	if a.root >= 0 && a.root < c.size {
 		return nil
 	}
-	invalid := &InvalidRootError{Root: root, Size: c.size}
-	if c.isOutside(root, mergeCallOptions(opts)) {
-		return &outsideError{fmt.Sprintf("ccl: %v: the root %s", coll, c.outside()), invalid}
+	invalid := &InvalidRootError{Root: a.root, Size: c.size}
+	if c.isOutside(a.root, mergeCallOptions(opts)) {
+		return &outsideError{fmt.Sprintf("ccl: %v: the root %s", a.coll, c.outside()), invalid}
 	}
-	return fmt.Errorf("ccl: %v: %w", coll, invalid)
+	return fmt.Errorf("ccl: %v: %w", a.coll, invalid)
 }
 
 // Barrier returns when all ranks have entered it. It is the synchronisation with which every
@@ -48,8 +45,5 @@ func (c *Communicator) checkRoot(coll Collective, root int, opts []CallOption) e
 // entered it, *PeerLostError, *AbortedError, *MismatchError if ranks make another call, or the error
 // of ctx.
 func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
-	if err := c.start(ctx, CollBarrier, opts); err != nil {
-		return err
-	}
-	return c.run(ctx, c.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts))
+	return c.makeCall(ctx, &arguments{coll: CollBarrier}, nil, opts)
 }

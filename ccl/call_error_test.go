@@ -181,18 +181,24 @@ func TestCallErrorOfAsync(t *testing.T) {
 			g := join(t, connect, s)
 			_, _, line, _ := runtime.Caller(0)
 			for _, err := range each(2, func(r int) error {
-				return ccl.AllReduceAsync(bg, g[r], make([]int8, 4), make([]int8, 3), ccl.Sum, ccl.WithLabel("loss")).Wait(bg)
+				return started(func(async ccl.CallOption) error {
+					return ccl.AllReduce(bg, g[r], make([]int8, 4), make([]int8, 3), ccl.Sum, ccl.WithLabel("loss"), async)
+				}).Wait(bg)
 			}) {
 				require.Equal(t, want, withoutLines(err))
 				var call *ccl.CallError
 				require.ErrorAs(t, err, &call)
 				require.True(t, call.Async)
-				require.Equal(t, line+2, call.Line)
+				where := line + 4 // of Wait
+				if debug {
+					where = line + 3 // of the call
+				}
+				require.Equal(t, where, call.Line)
 				require.Equal(t, !debug, call.Waited)
 			}
 			ctx, cancel := context.WithCancelCause(bg)
 			cancel(errors.New("enough"))
-			err = g[0].BarrierAsync(ctx, ccl.WithLabel("end")).Wait(bg)
+			err = started(func(async ccl.CallOption) error { return g[0].Barrier(ctx, ccl.WithLabel("end"), async) }).Wait(bg)
 			require.ErrorContains(t, err, `"end"`)
 			require.ErrorContains(t, err, "enough")
 		}
@@ -204,7 +210,7 @@ func TestCallErrorOfCallThatDoesNotStart(t *testing.T) {
 	err := (*ccl.Communicator)(nil).Barrier(bg, ccl.WithLabel("first"))
 	require.Equal(t, `ccl: barrier: invalid communicator: it is nil ("first" at LINE)`, withoutLines(err))
 	require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
-	err = (*ccl.Communicator)(nil).BarrierAsync(bg).Wait(bg)
+	err = started(func(async ccl.CallOption) error { return (*ccl.Communicator)(nil).Barrier(bg, async) }).Wait(bg)
 	require.Equal(t, "ccl: barrier: invalid communicator: it is nil (at LINE)", withoutLines(err))
 }
 
@@ -213,7 +219,9 @@ func TestCallErrorOfCallThatDoesNotStart(t *testing.T) {
 func TestCallErrorSaysWhereTheProgramWaited(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
-		w := g[0].BarrierAsync(bg, ccl.WithTimeout(time.Millisecond), ccl.WithLabel("end"))
+		w := started(func(async ccl.CallOption) error {
+			return g[0].Barrier(bg, ccl.WithTimeout(time.Millisecond), ccl.WithLabel("end"), async)
+		})
 		<-w.Done()
 		var call *ccl.CallError
 		require.ErrorAs(t, w.Err(), &call)

@@ -17,11 +17,15 @@ import (
 // Fails with *CollectiveFailedError; the tensors are then unspecified, unless the cause is a
 // *MismatchError.
 func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) error {
-	if err := c.start(ctx, CollAllReduce, opts); err != nil {
+	a := arguments{coll: CollAllReduce, dtype: DTypeOf[T](), op: op}
+	if workOf(opts) != nil {
+		return c.makeCall(ctx, &a, &lists{tensors: appendBuffers(nil, tensors)}, opts)
+	}
+	if err := c.start(ctx, a.coll, opts); err != nil {
 		return err
 	}
-	c.tensors = appendBuffers(c.tensors[:0], tensors)
-	return c.allReduceCoalesced(ctx, DTypeOf[T](), c.tensors, op, opts)
+	c.tensors = appendBuffers(c.tensors[:0], tensors) // not before: another call may have used them
+	return c.end(c.allReduceCoalesced(ctx, &a, c.tensors, opts))
 }
 
 func appendBuffers[T Element](buffers []Buffer, tensors [][]T) []Buffer {
@@ -38,27 +42,27 @@ const (
 	bundleBytes = 1 << 20
 )
 
-// allReduceCoalesced makes the call that start has started, and ends it.
-func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
-	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
-		return c.reject(CollAllReduce, dtype, Buffer{}, Buffer{}, opts, err)
+func (c *Communicator) allReduceCoalesced(ctx context.Context, a *arguments, tensors []Buffer, opts []CallOption) error {
+	if err := c.checkCoalesced(a, tensors); err != nil {
+		return c.rejectCall(a, opts, err)
 	}
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {
 		lengths = fingerprint.Mix(lengths ^ uint64(t.Len()))
 	}
+
 	c.coalesced = tensors
 	var err error
 	for err == nil && len(tensors) > 0 {
 		n := bundle(tensors)
-		err = c.reduceBundle(ctx, dtype, tensors[:n], op, lengths, opts)
+		err = c.reduceBundle(ctx, a, tensors[:n], lengths, opts)
 		tensors = tensors[n:]
 	}
-	c.coalesced = nil
-	return c.end(err) // not deferred: abandon ends the call of a kernel that does not return
+	c.coalesced = nil // not deferred: abandon does it for a kernel that does not return
+	return err
 }
 
-func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) error {
+func (c *Communicator) checkCoalesced(a *arguments, tensors []Buffer) error {
 	const operation = "all_reduce_coalesced"
 	total, places := 0, c.places[:0]
 	for _, t := range tensors {
@@ -77,7 +81,7 @@ func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) erro
 			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(places[i]), len(places[i+1]))}
 		}
 	}
-	return op.Check(CollAllReduce, dtype)
+	return a.op.Check(a.coll, a.dtype)
 }
 
 // bundle returns how many of the tensors travel together.
@@ -96,7 +100,7 @@ func bundle(tensors []Buffer) int {
 }
 
 // reduceBundle reduces tensors that travel together.
-func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []Buffer, op Op, lengths uint64, opts []CallOption) error {
+func (c *Communicator) reduceBundle(ctx context.Context, a *arguments, tensors []Buffer, lengths uint64, opts []CallOption) error {
 	whole := tensors[0]
 	if len(tensors) > 1 {
 		n := 0
@@ -112,8 +116,9 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	if whole.Len() == 0 {
 		return nil // on all ranks
 	}
-	r := c.ask(CollAllReduce, dtype, c.premultiplied(whole, dtype, op), whole, opts)
-	r.op, r.lengths = op, lengths
+	vector := arguments{dtype: a.dtype, op: a.op, send: whole}
+	r := c.ask(a.coll, a.dtype, c.premultiplied(&vector), whole, opts)
+	r.op, r.lengths = a.op, lengths
 	// The first tensor represents all: ranks that share their tensors share this one.
 	r.writes = tensors[slices.IndexFunc(tensors, func(t Buffer) bool { return t.Len() > 0 })].data
 	if err := c.step(ctx, r); err != nil || len(tensors) == 1 {

@@ -129,8 +129,8 @@ type CallOption struct {
 	timeout   time.Duration
 	queued    bool      // the call comes from the queue, or is a message of Isend or Irecv
 	started   *position // of such a call, with debug
-	global    bool      // Work.Source is a rank of the first group
-	torch     bool      // errors name the buffers as package dist does
+	work      *Work     // start the call with it
+	torch     bool      // for package dist: see WithTorchNames
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in ccl.yaml. A call that
@@ -155,13 +155,11 @@ func WithLabel(label string) CallOption { return CallOption{label: label} }
 // The ranks compare a hash of 32 bits. Messages, which have tags, ignore the option.
 func WithKey(key string) CallOption { return CallOption{key: key} }
 
-// WithGlobalSource makes Source of an Irecv's Work return a rank of the first group (see
-// Communicator.GlobalRank) instead of a rank of the message's group.
-func WithGlobalSource() CallOption { return CallOption{global: true} }
-
-// WithTorchNames makes errors of the call name its buffers as package dist does: input and output, or
-// tensor for both, instead of send and recv; and call a root or a peer that is -1, on a group made of another, one that is not in
-// the group. The option has the effect of opts as well.
+// WithTorchNames makes a call one of package dist. The option has the effect of opts as well.
+//
+// Errors name the buffers input and output, or tensor for both, instead of send and recv. On a group
+// made of another one, -1 as a root or a peer is a rank of the job that is not in the group, and
+// Source of an Irecv's Work is a rank of the first group (see Communicator.GlobalRank).
 func WithTorchNames(opts ...CallOption) CallOption {
 	o := mergeCallOptions(opts)
 	o.torch = true
@@ -183,7 +181,6 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 			o.timeout = next.timeout
 		}
 		o.queued = o.queued || next.queued
-		o.global = o.global || next.global
 		o.torch = o.torch || next.torch
 	}
 	return o

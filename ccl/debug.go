@@ -55,28 +55,30 @@ type sums struct {
 
 // seal hashes the buffers of a call that is queued, unless the communicator is closed, which may
 // have given them back.
-func (a *arguments) seal(c *Communicator) {
-	if c.selector.Debug() && c.life.HoldOpen() {
-		a.sums = sums{true, a.sum(a.send, a.recv), a.sum(a.send)}
+func (w *Work) seal() {
+	w.sums = sums{}
+	if c := w.comm; c.selector.Debug() && c.life.HoldOpen() {
+		w.sums = sums{true, w.sum(w.args.send, w.args.recv), w.sum(w.args.send)}
 		_ = c.drop() // Close has returned already
 	}
 }
 
-// atTurn returns an error if the call was refused before its turn, or a buffer was changed since
+// checkAtTurn returns an error if the call was refused before its turn, or a buffer was changed since
 // seal.
-func (a *arguments) atTurn() error {
-	if a.refused != nil {
-		return a.refused
+func (w *Work) checkAtTurn() error {
+	if w.refusal != nil {
+		return w.refusal
 	}
-	if !a.sums.on || a.sum(a.send, a.recv) == a.sums.all {
+	if !w.sums.on || w.sum(w.args.send, w.args.recv) == w.sums.all {
 		return nil
 	}
-	return a.changed("before the queued call ran")
+	return w.args.changed("before the queued call ran")
 }
 
-// atEnd returns an error if an input that is not also an output was changed while the call ran.
-func (a *arguments) atEnd() error {
-	if !a.sums.on || a.tensors != nil || overlap(a.send.data, a.recv.data) || a.sum(a.send) == a.sums.inputs {
+// checkAtEnd returns an error if an input that is not also an output was changed while the call ran.
+func (w *Work) checkAtEnd() error {
+	a := &w.args
+	if !w.sums.on || w.lists != nil && w.lists.tensors != nil || overlap(a.send.data, a.recv.data) || w.sum(a.send) == w.sums.inputs {
 		return nil
 	}
 	return a.changed("while the call ran")
@@ -87,14 +89,16 @@ func (a *arguments) changed(when string) error {
 		"; buffers belong to the call until its Work is done (found because of defaults.debug)"}
 }
 
-func (a *arguments) sum(buffers ...Buffer) uint64 {
+func (w *Work) sum(buffers ...Buffer) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seal)
 	for _, b := range buffers {
 		h.Write(b.data)
 	}
-	for _, b := range a.tensors {
-		h.Write(b.data)
+	if w.lists != nil {
+		for _, b := range w.lists.tensors {
+			h.Write(b.data)
+		}
 	}
 	return h.Sum64()
 }

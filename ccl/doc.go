@@ -19,8 +19,8 @@
 //
 // The reductions are [AllReduce], [AllReduceCoalesced] for many tensors, [Reduce],
 // [ReduceScatter], [Scan] and [ExScan]. [AllGather], [Broadcast], [Gather], [Scatter] and
-// [AllToAll] move data. Functions with a V in their name take blocks of different lengths. Each
-// function has an asynchronous twin, such as [AllReduceAsync], that returns a [Work]. Buffers are
+// [AllToAll] move data. Functions with a V in their name take blocks of different lengths. The
+// option [WithWork] starts a call and returns at once; its [Work] tells when it has ended. Buffers are
 // slices of any [Element]. Operations are [Sum] and the other constants, [PremulSum], and those
 // that [NewOp] makes. Ranks are group ranks. send comes before recv, as in MPI.
 //

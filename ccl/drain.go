@@ -279,7 +279,7 @@ func (c *Communicator) unfinished() error {
 	var e UnfinishedError
 	c.queue.each(func(w *Work) {
 		e.Calls++
-		e.addWork(w.args.coll.String(), &w.args.opts[0], "")
+		e.addWork(w.args.coll.String(), &w.opts[0], "")
 	})
 	c.messages.started.addTo(&e)
 	if e.Calls+e.Sends+e.Receives == 0 {

@@ -30,7 +30,7 @@ func requireUnfinished(t *testing.T, want ccl.UnfinishedError, err error) {
 // answer; the receive has no message.
 func begin(c *ccl.Communicator) []*ccl.Work {
 	return []*ccl.Work{
-		c.BarrierAsync(bg), ccl.AllReduceAsync(bg, c, []int32{1}, []int32{0}, ccl.Sum), c.BarrierAsync(bg),
+		started(func(async ccl.CallOption) error { return c.Barrier(bg, async) }), started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, []int32{1}, []int32{0}, ccl.Sum, async) }), started(func(async ccl.CallOption) error { return c.Barrier(bg, async) }),
 		ccl.Isend(bg, c, numbers(1, 10_000), 1, 1), ccl.Isend(bg, c, numbers(2, 10_000), 1, 1),
 		ccl.Irecv(bg, c, []int32{0}, 1, 7),
 	}
@@ -95,7 +95,7 @@ func TestDrainWithoutPeers(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		works := []*ccl.Work{
-			g[0].BarrierAsync(bg, ccl.WithTimeout(-1)),
+			started(func(async ccl.CallOption) error { return g[0].Barrier(bg, ccl.WithTimeout(-1), async) }),
 			ccl.Isend(bg, g[0], numbers(1, 10_000), 1, 1, ccl.WithTimeout(-1)),
 		}
 		require.NoError(t, g[1].Close())
@@ -163,7 +163,9 @@ func TestDrainHasOneCauseOnce(t *testing.T) {
 		g := group(t, connect, 2)
 		var all []*ccl.Work
 		for i := range works - 2 {
-			all = append(all, g[0].BarrierAsync(bg, ccl.WithTimeout(-1), ccl.WithLabel(fmt.Sprint("step ", i))))
+			all = append(all, started(func(async ccl.CallOption) error {
+				return g[0].Barrier(bg, ccl.WithTimeout(-1), ccl.WithLabel(fmt.Sprint("step ", i)), async)
+			}))
 		}
 		all = append(all, ccl.Irecv(bg, g[0], []int32{0}, 1, 7, ccl.WithTimeout(-1)), ccl.Irecv(bg, g[0], []int32{0}, 1, 8, ccl.WithTimeout(-1)))
 		empty := errors.New("the disk is full")
@@ -181,7 +183,7 @@ func TestDrainHasOneCauseOnce(t *testing.T) {
 		require.Equal(t, 1, aborted.By)
 		require.NoError(t, g[0].Drain(bg))
 
-		wrong := ccl.AllReduceAsync(bg, g[0], []int32{1}, nil, ccl.Sum) // it has a reason of its own
+		wrong := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], []int32{1}, nil, ccl.Sum, async) }) // it has a reason of its own
 		<-wrong.Done()
 		err = g[0].Drain(bg)
 		require.ErrorContains(t, err, "recv has 0 elements, want 1; and ")
@@ -196,7 +198,9 @@ func TestUnfinishedNames(t *testing.T) {
 		g := group(t, connect, 2)
 		var works []*ccl.Work
 		for i := range 3 {
-			works = append(works, ccl.AllReduceAsync(bg, g[0], []int32{1}, []int32{0}, ccl.Sum, ccl.WithLabel("bucket "+strconv.Itoa(i))))
+			works = append(works, started(func(async ccl.CallOption) error {
+				return ccl.AllReduce(bg, g[0], []int32{1}, []int32{0}, ccl.Sum, ccl.WithLabel("bucket "+strconv.Itoa(i)), async)
+			}))
 		}
 		for range 2 {
 			works = append(works, ccl.Irecv(bg, g[0], []int32{0}, ccl.AnySource, 3, ccl.WithLabel("weights")))

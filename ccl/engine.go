@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/ccl/internal/layout"
@@ -17,22 +18,22 @@ import (
 
 // request is what a rank asks of one call.
 type request struct {
-	coll    Collective
-	dtype   DType
-	op      Op
-	in, out Buffer
-	writes  []byte // memory of the user that the call writes
-	count   int    // elements that all ranks agree on
-	bytes   int    // of the longest input of a rank
-	total   int    // of the longest result of a rank
-	root    int
-	each    int           // elements of a block, if all blocks have the same length
-	counts  []int         // of the blocks, if not
-	matrix  layout.Matrix // of the blocks of an all-to-all, if not
-	displs  []int         // positions of blocks in out; nil: packed
-	lengths uint64        // hash of counts
-	met     bool          // the ranks have met for this call before, to exchange lengths
-	opts    CallOption
+	coll     Collective
+	dtype    DType
+	op       Op
+	in, out  Buffer
+	writes   []byte // memory of the user that the call writes
+	count    int    // elements that all ranks agree on
+	bytes    int    // of the longest input of a rank
+	total    int    // of the longest result of a rank
+	root     int
+	each     int           // elements of a block, if all blocks have the same length
+	counts   []int         // of the blocks, if not
+	matrix   layout.Matrix // of the blocks of an all-to-all, if not
+	displs   []int         // positions of blocks in out; nil: packed
+	lengths  uint64        // hash of counts
+	isJoined bool          // the ranks have synchronised for this call before, to exchange lengths
+	opts     CallOption
 }
 
 // ask starts the rank's next request. It sets every field by itself, in place: a small call
@@ -44,7 +45,7 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.out.data, r.out.shift = out.data, out.shift
 	r.writes = out.data
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
-	r.each, r.counts, r.matrix, r.displs, r.lengths, r.met = 0, nil, nil, nil, 0, false
+	r.each, r.counts, r.matrix, r.displs, r.lengths, r.isJoined = 0, nil, nil, nil, 0, false
 	switch len(opts) {
 	case 0:
 		r.opts = CallOption{}
@@ -72,7 +73,7 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 	}
 	c.panicOnFaults()
 	if ctx == nil {
-		return c.reject(coll, 0, Buffer{}, Buffer{}, opts, nilContext(coll.String()))
+		return c.end(c.rejectCall(&arguments{coll: coll}, opts, nilContext(coll.String())))
 	}
 	if f := c.failure(); f != nil { // the call ends with it, after its arguments have been checked
 		c.before = f
@@ -130,12 +131,12 @@ func (c *Communicator) refuse(err error) error {
 	return err
 }
 
-// reject ends the call that start has started because this rank rejects its arguments, with err.
-func (c *Communicator) reject(coll Collective, dtype DType, send, recv Buffer, opts []CallOption, err error) error {
-	if r := c.ask(coll, dtype, send, recv, opts); r.count == 0 { // for the error and the record
-		r.count = send.Len()
+// rejectCall is refuse for a call whose arguments this rank rejects, with err.
+func (c *Communicator) rejectCall(a *arguments, opts []CallOption, err error) error {
+	if r := c.ask(a.coll, a.dtype, a.send, a.recv, opts); r.count == 0 { // for the error and the record
+		r.count = a.send.Len()
 	}
-	return c.end(c.refuse(err))
+	return c.refuse(err)
 }
 
 // Reject takes the place of a collective call that this rank cannot make because of err, a mistake
@@ -152,11 +153,8 @@ func (c *Communicator) Reject(ctx context.Context, err error) error {
 	if other := c.start(ctx, collReject, nil); other != nil {
 		return fmt.Errorf("%w; and %w", err, other)
 	}
-	return c.reject(collReject, 0, Buffer{}, Buffer{}, nil, err)
+	return c.end(c.rejectCall(&arguments{coll: collReject}, nil, err))
 }
-
-// run makes the call that start has started, and ends it.
-func (c *Communicator) run(ctx context.Context, r *request) error { return c.end(c.step(ctx, r)) }
 
 // step makes a call without its start and its end, or one of several calls between these: it
 // chooses the kernel, synchronises with all ranks, and runs the kernel.
@@ -174,7 +172,7 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 	if c.before != nil {
 		return c.failedBefore(r.coll)
 	}
-	if !r.met && !c.isLevel { // otherwise the wait for the other ranks notices
+	if !r.isJoined && !c.isLevel { // otherwise the wait for the other ranks notices
 		if err := transport.ContextError(ctx); err != nil {
 			if c.before = c.failure(); c.before != nil { // since the call started, which may have ended ctx
 				return c.failedBefore(r.coll)
@@ -217,7 +215,7 @@ func (c *Communicator) alone(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	if err := transport.ContextError(ctx); err != nil && !r.met && !c.isLevel {
+	if err := transport.ContextError(ctx); err != nil && !r.isJoined && !c.isLevel {
 		return err
 	}
 	c.seq++
@@ -377,21 +375,19 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Fingerprint = fingerprint.WithLabel(p.fingerprint, r.opts.label)
 	}
 	e.NoSpin = r.opts.queued && c.queue.waiting.Load() == 0 // otherwise the program has left its core
-	e.Limit = c.limitOf(&r.opts)
+	if e.Limit = (transport.Timeout{}); r.opts.timeout != 0 {
+		e.Limit = c.limitOf(r.opts.timeout)
+	}
 	e.Work, e.Displs = p.work, r.displs
 	c.setArrival(r, p)
 }
 
-// limitOf returns the timeout of one call, zero if it is the group's.
-func (c *Communicator) limitOf(o *CallOption) transport.Timeout {
-	switch after := o.timeout; {
-	case after == 0:
-		return transport.Timeout{}
-	case after < 0: // warned of as often as calls of the group time out
-		return transport.Timeout{After: -c.selector.Timeout(), Warn: c.warn}
-	default:
-		return transport.Timeout{After: after, Warn: c.warn}
+// limitOf returns the timeout of a call that has one of its own.
+func (c *Communicator) limitOf(after time.Duration) transport.Timeout {
+	if after < 0 { // warned of as often as calls of the group time out
+		after = -c.selector.Timeout()
 	}
+	return transport.Timeout{After: after, Warn: c.warn}
 }
 
 // reset makes the call ready to be executed for rank.

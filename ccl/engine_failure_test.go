@@ -229,7 +229,7 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 			ccl.AllReduce(bg, group[2], x, x, ccl.Sum, ccl.WithAlgorithm("none such")),
 			ccl.AllReduceCoalesced(bg, group[2], [][]int64{x, x}, ccl.Sum),
 			ccl.Broadcast(bg, group[2], x, 3),
-			ccl.AllReduceAsync(bg, group[2], x, x[2:], ccl.Sum).Wait(bg),
+			started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, group[2], x, x[2:], ccl.Sum, async) }).Wait(bg),
 		} {
 			requireMismatch(err)
 			require.ErrorContains(t, err, "; and ccl: ")

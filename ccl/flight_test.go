@@ -128,7 +128,7 @@ func TestCallTimes(t *testing.T) {
 		for _, err := range onAll(all, func(c *ccl.Communicator) error {
 			short, long := make([]byte, 1<<16-1), make([]byte, 1<<16)
 			return firstOf(ccl.AllReduce(bg, c, short, short, ccl.Sum), ccl.AllReduce(bg, c, long, long, ccl.Sum),
-				ccl.AllReduceAsync(bg, c, short, short, ccl.Sum).Wait(bg))
+				started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, short, short, ccl.Sum, async) }).Wait(bg))
 		}) {
 			require.NoError(t, err)
 		}
@@ -230,8 +230,10 @@ func TestFlightOfAsyncCalls(t *testing.T) {
 	all := recorded(t, local.New(2), ccl.WithFlight(dir))
 	for _, err := range onAll(all, func(c *ccl.Communicator) error {
 		x := make([]int32, 4)
-		first := ccl.AllReduceAsync(bg, c, x, x, ccl.Sum, ccl.WithLabel("first"))
-		second := c.BarrierAsync(bg, ccl.WithLabel("second"))
+		first := started(func(async ccl.CallOption) error {
+			return ccl.AllReduce(bg, c, x, x, ccl.Sum, ccl.WithLabel("first"), async)
+		})
+		second := started(func(async ccl.CallOption) error { return c.Barrier(bg, ccl.WithLabel("second"), async) })
 		return firstOf(first.Wait(bg), second.Wait(bg))
 	}) {
 		require.NoError(t, err)

@@ -15,7 +15,9 @@ import (
 // Rejected with *InvalidBufferSizeError or *InvalidArgumentError (overlap). Fails with
 // *CollectiveFailedError; recv is then unspecified.
 func AllGather[T Element](ctx context.Context, c *Communicator, send, recv []T, opts ...CallOption) error {
-	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollAllGather, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // AllGatherV is AllGather with inputs of different lengths: rank r's send, of counts[r] elements,
@@ -26,19 +28,9 @@ func AllGather[T Element](ctx context.Context, c *Communicator, send, recv []T, 
 // Rejected with *InvalidBufferSizeError or *InvalidArgumentError (negative counts, blocks that
 // overlap). Fails with *CollectiveFailedError; recv is then unspecified.
 func AllGatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) error {
-	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), notNil(counts), displs, opts)
-}
-
-func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Buffer, counts, displs []int, opts []CallOption) error {
-	if err := c.start(ctx, CollAllGather, opts); err != nil {
-		return err
-	}
-	p := partsOf(CollAllGather, send, recv, opts)
-	p.each, p.counts, p.displs = send.Len(), counts, displs
-	if err := p.check(c.size, c.rank); err != nil {
-		return c.reject(CollAllGather, dtype, send, recv, opts, err)
-	}
-	return c.moveBlocks(ctx, c.ask(CollAllGather, dtype, send, recv, opts), &p.blocks, 0)
+	return c.makeCall(ctx, &arguments{
+		coll: CollAllGather, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv),
+	}, &lists{counts: notNil(counts), displs: displs}, opts)
 }
 
 // Gather gives root the inputs of all: rank r's send goes to root's recv[r*len(send):]. send has
@@ -49,7 +41,9 @@ func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Bu
 // Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
 // Fails with *CollectiveFailedError; root's recv is then unspecified.
 func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
-	return c.rooted(ctx, CollGather, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, root, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollGather, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,
+	}, nil, opts)
 }
 
 // GatherV is Gather with inputs of different lengths, which only root has to know: rank r's send,
@@ -61,7 +55,9 @@ func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, roo
 // counts differ from what ranks bring, all ranks reject the call with *MismatchError. The other
 // errors are the same as of Gather and AllGatherV.
 func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) error {
-	return c.rooted(ctx, collGatherLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: collGatherLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,
+	}, &lists{counts: counts, displs: displs}, opts)
 }
 
 // Scatter gives each rank its block of root's send: rank r gets the elements from r*len(recv) on.
@@ -72,7 +68,9 @@ func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, co
 // Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
 // Fails with *CollectiveFailedError; recv is then unspecified.
 func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
-	return c.rooted(ctx, CollScatter, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, root, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollScatter, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,
+	}, nil, opts)
 }
 
 // ScatterV is Scatter with blocks of different lengths, which only root has to know: rank r gets
@@ -84,7 +82,44 @@ func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, ro
 // counts differ from what ranks expect, all ranks reject the call with *MismatchError. The other
 // errors are the same as of Scatter and AllGatherV.
 func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) error {
-	return c.rooted(ctx, collScatterLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: collScatterLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,
+	}, &lists{counts: counts, displs: displs}, opts)
+}
+
+func (c *Communicator) allGather(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+	p := partsOf(a, l, opts)
+	if err := p.check(c.size, c.rank); err != nil {
+		return c.rejectCall(a, opts, err)
+	}
+	return c.moveBlocks(ctx, c.ask(a.coll, a.dtype, a.send, a.recv, opts), &p.blocks, 0)
+}
+
+// gatherOrScatter makes a gather or a scatter. Unless all blocks have the same length, only the root
+// knows their lengths, and the ranks exchange them first.
+func (c *Communicator) gatherOrScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+	p := partsOf(a, l, opts)
+	if err := c.checkParts(a, &p, opts); err != nil {
+		return c.rejectCall(a, opts, err)
+	}
+
+	moves, exchanges := a.coll, a.coll.exchangesLengths()
+	if exchanges {
+		if err := c.agreeOnLengths(ctx, a, p.each, l.counts, opts); err != nil {
+			return err
+		}
+		p.counts = c.lengths.counts
+		if moves = CollGather; a.coll == collScatterLengths {
+			moves = CollScatter
+		}
+	}
+	if err := p.sum(c.size); err != nil {
+		return c.rejectCall(a, opts, err)
+	}
+
+	r := c.ask(moves, a.dtype, a.send, a.recv, opts)
+	r.isJoined = exchanges
+	return c.moveBlocks(ctx, r, &p.blocks, a.root)
 }
 
 // parts are the buffers of a gather or a scatter: a rank's part, and the whole, one block for
@@ -95,12 +130,31 @@ type parts struct {
 	partName, wholeName string
 }
 
-func partsOf(coll Collective, send, recv Buffer, opts []CallOption) parts {
-	b, names := blocks{operation: coll.String()}, namesOf(coll, opts)
-	if coll == CollScatter || coll == collScatterLengths {
-		return parts{b, recv, send, names.recv, names.send}
+func partsOf(a *arguments, l *lists, opts []CallOption) parts {
+	names := namesOf(a.coll, opts)
+	p := parts{part: a.send, whole: a.recv, partName: names.send, wholeName: names.recv}
+	if a.coll == CollScatter || a.coll == collScatterLengths {
+		p = parts{part: a.recv, whole: a.send, partName: names.recv, wholeName: names.send}
 	}
-	return parts{b, send, recv, names.send, names.recv}
+	p.blocks = blocks{operation: a.coll.String(), each: p.part.Len()}
+	if l != nil {
+		p.counts, p.displs = l.counts, l.displs
+	}
+	return p
+}
+
+// checkParts checks the arguments of a gather or a scatter.
+func (c *Communicator) checkParts(a *arguments, p *parts, opts []CallOption) error {
+	if err := c.checkRoot(a, opts); err != nil {
+		return err
+	}
+	if c.rank != a.root {
+		return p.checkAbsent()
+	}
+	if a.coll.exchangesLengths() {
+		p.counts = notNil(p.counts)
+	}
+	return p.check(c.size, c.rank)
 }
 
 // check checks the parts of a rank that has the whole.
@@ -109,12 +163,12 @@ func (p *parts) check(ranks, rank int) error {
 		return err
 	}
 	if n := p.count(rank); p.part.Len() != n {
-		return p.wrong(p.partName, n, p.part.Len())
+		return p.lengthError(p.partName, n, p.part.Len())
 	}
 	if p.counts == nil && p.whole.Len() != p.total {
-		return p.wrong(p.wholeName, p.total, p.whole.Len())
+		return p.lengthError(p.wholeName, p.total, p.whole.Len())
 	}
-	if err := p.fit(p.wholeName, p.whole.Len()); err != nil {
+	if err := p.checkIn(p.wholeName, p.whole.Len()); err != nil {
 		return err
 	}
 	if !within(p.part, p.whole, p.at(rank)) {
@@ -127,56 +181,13 @@ func (p *parts) check(ranks, rank int) error {
 func (p *parts) checkAbsent() error {
 	switch {
 	case p.whole.Len() > 0:
-		return p.wrong(p.wholeName, 0, p.whole.Len())
+		return p.lengthError(p.wholeName, 0, p.whole.Len())
 	case len(p.counts) > 0:
-		return p.wrong("counts", 0, len(p.counts))
+		return p.lengthError("counts", 0, len(p.counts))
 	case len(p.displs) > 0:
-		return p.wrong("displs", 0, len(p.displs))
+		return p.lengthError("displs", 0, len(p.displs))
 	}
 	return nil
-}
-
-// rooted makes a gather or a scatter. If coll is an exchange of lengths, only the root has counts.
-func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, counts, displs []int, root int, opts []CallOption) error {
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
-	}
-	moves := coll
-	switch coll {
-	case collGatherLengths:
-		moves = CollGather
-	case collScatterLengths:
-		moves = CollScatter
-	}
-	p := partsOf(coll, send, recv, opts)
-	p.each, p.counts, p.displs = p.part.Len(), counts, displs
-	b := p.blocks
-	err := c.checkRoot(coll, root, opts)
-	switch {
-	case err != nil:
-	case c.rank != root:
-		err = p.checkAbsent()
-	default:
-		if moves != coll {
-			p.counts = notNil(counts)
-		}
-		err = p.check(c.size, c.rank)
-	}
-	if err == nil && moves != coll {
-		if err := c.agreeOnLengths(ctx, coll, dtype, p.each, counts, root, opts); err != nil {
-			return c.end(err)
-		}
-		b.counts = c.lengths.counts
-	}
-	if err == nil {
-		err = b.sum(c.size)
-	}
-	if err != nil {
-		return c.reject(coll, dtype, send, recv, opts, err)
-	}
-	r := c.ask(moves, dtype, send, recv, opts)
-	r.met = moves != coll
-	return c.moveBlocks(ctx, r, &b, root)
 }
 
 // moveBlocks makes the call of a gather or a scatter whose arguments are valid.
@@ -186,13 +197,13 @@ func (c *Communicator) moveBlocks(ctx context.Context, r *request, b *blocks, ro
 	longest, total := b.longest<<r.in.shift, b.total<<r.in.shift
 	if r.coll != CollScatter {
 		r.bytes, r.total, r.displs = longest, total, b.displs
-		return c.run(ctx, r)
+		return c.step(ctx, r)
 	}
 	r.bytes, r.total = total, longest
 	if c.rank == root {
 		r.in = c.pack(r.in, b)
 	}
-	return c.run(ctx, r)
+	return c.step(ctx, r)
 }
 
 // pack returns the blocks of a buffer without gaps, in rank order: in the buffer itself if they

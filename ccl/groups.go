@@ -31,8 +31,8 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
-	c.lengths.mine = append(c.lengths.mine[:0], int64(color), int64(key))
-	err := c.exchangeLengths(ctx, coll, 0, 0, opts)
+	c.lengths.local = append(c.lengths.local[:0], int64(color), int64(key))
+	err := c.exchangeLengths(ctx, &arguments{coll: coll}, opts)
 	number := c.seq
 	var members []int
 	for r := 0; err == nil && r < c.size; r++ {
@@ -93,7 +93,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		return nil, err
 	}
 	if err := c.checkLists(coll, lists); err != nil {
-		return nil, c.reject(coll, 0, Buffer{}, Buffer{}, opts, err)
+		return nil, c.end(c.rejectCall(&arguments{coll: coll}, opts, err))
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
 	r.counts = flatten(lists)

@@ -23,7 +23,9 @@ func TestKeys(t *testing.T) {
 			for i := range 20 {
 				x := []int32{int32(i)}
 				key := ccl.WithKey(strconv.Itoa(i / 2))
-				work := ccl.AllReduceAsync(bg, g[r], x, x, ccl.Sum, key, ccl.WithLabel("of rank "+strconv.Itoa(r)))
+				work := started(func(async ccl.CallOption) error {
+					return ccl.AllReduce(bg, g[r], x, x, ccl.Sum, key, ccl.WithLabel("of rank "+strconv.Itoa(r)), async)
+				})
 				if err := errors.Join(work.Wait(bg), ccl.AllReduceCoalesced(bg, g[r], [][]int32{x, {1}}, ccl.Max, key)); err != nil {
 					return err
 				}

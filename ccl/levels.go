@@ -144,7 +144,7 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 // newLevel returns a group of members by node. It holds the group until free.
 func (c *Communicator) newLevel(comm *Communicator, members []int) *Level {
 	comm.life.Hold() // it is new, so this succeeds
-	return &Level{call: &c.call, comm: comm, ranks: members}
+	return &Level{kernel: &c.call, comm: comm, ranks: members}
 }
 
 // close closes the groups by node. A call of the whole group may still use their memory.
@@ -217,12 +217,12 @@ func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error)
 // the same order. After an error, all verbs of the call return it. Reductions use the call's operation; an average is a sum until
 // Call.Epilogue.
 type Level struct {
-	call  *Call
-	comm  *Communicator
-	ranks []int // in the call's group
-	opts  [1]CallOption
+	kernel *Call
+	comm   *Communicator
+	ranks  []int // in the call's group
+	opts   [1]CallOption
 
-	counts []int // of blocks
+	lists lists // of a call: the lengths of blocks
 }
 
 // Node returns the level of the ranks on this rank's node. It is nil in a group without two levels, where no kernel runs that is
@@ -255,8 +255,8 @@ func (c *Call) levelOf(l *Level) *Level {
 // limit returns how long a call of the level may wait. The ranks of a node wait for their leader, who waits for other leaders, who
 // wait for their nodes: who waits for the culprit itself gives up first, so that the error names it.
 func (l *Level) limit() time.Duration {
-	c := l.call.comm
-	limit := l.call.opts.timeout
+	c := l.kernel.comm
+	limit := l.kernel.opts.timeout
 	if limit == 0 {
 		limit = c.selector.Timeout()
 	}
@@ -282,7 +282,7 @@ func (l *Level) Ranks() []int { return l.ranks }
 
 // op returns the operation of the level's reductions.
 func (l *Level) op() Op {
-	if op := l.call.plan.shape.Op; op != Avg {
+	if op := l.kernel.plan.shape.Op; op != Avg {
 		return op
 	}
 	return Sum
@@ -290,7 +290,7 @@ func (l *Level) op() Op {
 
 // AllReduce reduces send of all ranks of the level to recv, which is send or disjoint from it.
 func (l *Level) AllReduce(send, recv Buffer) error {
-	return l.done("all_reduce", l.comm.allReduce(l.ctx(), l.call.plan.shape.DType, send, recv, l.op(), l.opts[:]))
+	return l.call(&arguments{coll: CollAllReduce, op: l.op(), send: send, recv: recv}, nil)
 }
 
 // Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or disjoint from it; on other ranks it
@@ -299,79 +299,79 @@ func (l *Level) Reduce(send, recv Buffer, root int) error {
 	if l.comm.rank != root {
 		recv = recv.Slice(0, 0)
 	}
-	return l.done("reduce", l.comm.reduce(l.ctx(), l.call.plan.shape.DType, send, recv, l.op(), root, l.opts[:]))
+	return l.call(&arguments{coll: CollReduce, op: l.op(), root: root, send: send, recv: recv}, nil)
 }
 
 // Broadcast gives all ranks of the level the contents of buf of its rank root.
 func (l *Level) Broadcast(buf Buffer, root int) error {
-	return l.done("broadcast", l.comm.broadcast(l.ctx(), l.call.plan.shape.DType, buf, root, l.opts[:]))
+	return l.call(&arguments{coll: CollBroadcast, root: root, recv: buf}, nil)
 }
 
 // AllGather gives each rank of the level the blocks of all. They lie packed in whole, in rank order; this rank's own block is in its
 // place before the call. On a node a block is that of one rank in the call; among leaders it is the blocks of a node's ranks.
 func (l *Level) AllGather(whole Buffer) error {
-	return l.done("all_gather", l.comm.allGather(l.ctx(), l.call.plan.shape.DType, l.own(whole), whole, l.blocks(), nil, l.opts[:]))
+	return l.call(&arguments{coll: CollAllGather, send: l.block(whole), recv: whole}, l.blocks())
 }
 
 // ReduceScatter reduces whole of all ranks of the level, and gives each its block of the result. The blocks are laid out as in
 // AllGather, and this rank's replaces its input there.
 func (l *Level) ReduceScatter(whole Buffer) error {
-	return l.done("reduce_scatter", l.comm.reduceScatter(l.ctx(), l.call.plan.shape.DType, whole, l.own(whole), l.op(), l.blocks(), l.opts[:]))
+	return l.call(&arguments{coll: CollReduceScatter, op: l.op(), send: whole, recv: l.block(whole)}, l.blocks())
 }
 
 // blocks returns the lengths of the blocks of the level's ranks.
-func (l *Level) blocks() []int {
-	if l.counts == nil {
-		l.counts = make([]int, len(l.ranks))
+func (l *Level) blocks() *lists {
+	if l.lists.counts == nil {
+		l.lists.counts = make([]int, len(l.ranks))
 	}
 	for i, rank := range l.ranks {
 		end := rank + 1
-		if l == l.call.comm.levels.leaders {
-			end = l.call.Size()
+		if l == l.kernel.comm.levels.leaders {
+			end = l.kernel.Size()
 			if i+1 < len(l.ranks) {
 				end = l.ranks[i+1]
 			}
 		}
-		l.counts[i] = 0
+		l.lists.counts[i] = 0
 		for ; rank < end; rank++ {
-			l.counts[i] += l.call.BlockLen(rank)
+			l.lists.counts[i] += l.kernel.BlockLen(rank)
 		}
 	}
-	return l.counts
+	return &l.lists
 }
 
-// own returns this rank's block.
-func (l *Level) own(whole Buffer) Buffer {
+// block returns this rank's block.
+func (l *Level) block(whole Buffer) Buffer {
 	at := 0
-	counts := l.blocks()
+	counts := l.blocks().counts
 	for _, n := range counts[:l.comm.rank] {
 		at += n
 	}
 	return whole.Slice(at, at+counts[l.comm.rank])
 }
 
-func (l *Level) ctx() context.Context { return l.call.comm.entry.Ctx }
-
-// done ends a call of the level.
-func (l *Level) done(verb string, err error) error {
-	c := l.call
+// call makes a call of the level.
+func (l *Level) call(a *arguments, blocks *lists) error {
+	c := l.kernel
+	a.dtype = c.plan.shape.DType
+	err := l.comm.run(c.comm.entry.Ctx, a, blocks, l.opts[:])
 	switch {
 	case c.err != nil:
 		return c.err
 	case err == nil:
 		return nil
 	}
-	f := l.comm.ep.Failure()
+	f, what := l.comm.ep.Failure(), a.coll.String()+" of "+l.comm.name
 	if f == nil { // it was closed, or the kernel's buffers are wrong
-		return c.fail(fmt.Errorf("%s of %s: %w", verb, l.comm.name, err))
+		return c.fail(fmt.Errorf("%s: %w", what, err))
 	}
-	return c.fail(&levelError{verb + " of " + l.comm.name, err, l.outward(f)})
+	return c.fail(&levelError{what, err, l.outward(f)})
 }
 
 // outward returns a failure of the level as one of the call's group.
 func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	out := *f
-	out.Seq = l.call.comm.seq
+	out.Seq = l.kernel.comm.seq
 	out.By = l.rankOf(f.By)
 	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
 	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRejected {
@@ -386,7 +386,7 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 // rankOf returns the number in the call's group of a rank of the level. The number comes from another process.
 func (l *Level) rankOf(rank int) int {
 	if rank < 0 || rank >= len(l.ranks) {
-		return l.call.comm.rank
+		return l.kernel.comm.rank
 	}
 	return l.ranks[rank]
 }

@@ -126,7 +126,7 @@ func async(f func() error) (wait func() error) {
 func TestCloseBesideAsynchronousCalls(t *testing.T) {
 	ep := &stopping{atEnter: newStop()}
 	g := stoppingGroup(t, 2, ep)
-	works := []*ccl.Work{g[0].BarrierAsync(bg), g[0].BarrierAsync(bg)}
+	works := []*ccl.Work{started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) }), started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) })}
 	<-ep.atEnter.here
 	requireUnfinished(t, ccl.UnfinishedError{Calls: 2}, g[0].Close())
 	require.False(t, ep.isFreed(t), "by Close, while the call runs")

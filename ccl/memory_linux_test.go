@@ -134,14 +134,18 @@ func TestDebugBesideClose(t *testing.T) {
 			closing.Store(all[0])
 			if when == "before" {
 				require.NoError(t, all[0].Close())
-				require.ErrorIs(t, ccl.AllReduceAsync(bg, all[0], buffers[0][:1], buffers[0][1:], ccl.Sum).Wait(bg), ccl.ErrClosed)
+				require.ErrorIs(t, started(func(async ccl.CallOption) error {
+					return ccl.AllReduce(bg, all[0], buffers[0][:1], buffers[0][1:], ccl.Sum, async)
+				}).Wait(bg), ccl.ErrClosed)
 				r := ccl.AllReduceInit(all[0], buffers[0][:1], buffers[0][1:], ccl.Sum)
 				require.ErrorIs(t, r.Start(bg).Wait(bg), ccl.ErrClosed)
 				return
 			}
 			for _, err := range onAll(all, func(c *ccl.Communicator) error {
 				b := buffers[c.Rank()]
-				return ccl.AllReduceAsync(bg, c, b[:1], b[1:], ccl.Sum, ccl.WithAlgorithm("closing")).Wait(bg)
+				return started(func(async ccl.CallOption) error {
+					return ccl.AllReduce(bg, c, b[:1], b[1:], ccl.Sum, ccl.WithAlgorithm("closing"), async)
+				}).Wait(bg)
 			}) {
 				require.NoError(t, err)
 			}

@@ -34,10 +34,12 @@ var calls = map[string]func(ctx context.Context, c *ccl.Communicator) error{
 		return ccl.GatherV(ctx, c, []int32{}, []int32{}, nil, nil, 0)
 	},
 	"AllReduceAsync": func(ctx context.Context, c *ccl.Communicator) error {
-		return ccl.AllReduceAsync(ctx, c, make([]int32, 9), make([]int32, 9), ccl.Sum).Wait(bg)
+		return started(func(async ccl.CallOption) error {
+			return ccl.AllReduce(ctx, c, make([]int32, 9), make([]int32, 9), ccl.Sum, async)
+		}).Wait(bg)
 	},
 	"behind the queue": func(ctx context.Context, c *ccl.Communicator) error {
-		w := c.BarrierAsync(ctx)
+		w := started(func(async ccl.CallOption) error { return c.Barrier(ctx, async) })
 		return errors.Join(c.Barrier(ctx), w.Wait(bg))
 	},
 	"Split":    func(ctx context.Context, c *ccl.Communicator) error { _, err := c.Split(ctx, 0, 0); return err },
@@ -81,7 +83,7 @@ func TestNilContext(t *testing.T) {
 			}
 			allSum(t, g, 10)
 			errs := each(n, func(r int) error {
-				w := g[r].BarrierAsync(bg)
+				w := started(func(async ccl.CallOption) error { return g[r].Barrier(bg, async) })
 				return errors.Join(refused(w.Wait(none)), refused(g[r].Drain(none)), w.Wait(bg))
 			})
 			require.NoError(t, errors.Join(errs...))

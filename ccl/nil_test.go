@@ -92,11 +92,15 @@ func TestFunctionsOfUnmadeCommunicator(t *testing.T) {
 			"SendRecv":           func() error { _, err := ccl.SendRecv(bg, c, x, 0, y, 0, 0); return err },
 			"Isend":              func() error { return ccl.Isend(bg, c, x, 0, 0).Wait(bg) },
 			"Irecv":              func() error { return ccl.Irecv(bg, c, x, 0, 0).Wait(bg) },
-			"AllReduceAsync":     func() error { return ccl.AllReduceAsync(bg, c, x, x, ccl.Sum).Wait(bg) },
-			"ReduceScatterVAsync": func() error {
-				return ccl.ReduceScatterVAsync(bg, c, x, x, ccl.Sum, n).Wait(bg)
+			"AllReduceAsync": func() error {
+				return started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, x, x, ccl.Sum, async) }).Wait(bg)
 			},
-			"AllToAllVAsync": func() error { return ccl.AllToAllVAsync(bg, c, x, n, nil, x, n, nil).Wait(bg) },
+			"ReduceScatterVAsync": func() error {
+				return started(func(async ccl.CallOption) error { return ccl.ReduceScatterV(bg, c, x, x, ccl.Sum, n, async) }).Wait(bg)
+			},
+			"AllToAllVAsync": func() error {
+				return started(func(async ccl.CallOption) error { return ccl.AllToAllV(bg, c, x, n, nil, x, n, nil, async) }).Wait(bg)
+			},
 		} {
 			t.Run(name+"/"+call, func(t *testing.T) { require.ErrorIs(t, err(), ccl.ErrInvalidCommunicator) })
 		}

@@ -207,7 +207,7 @@ func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []C
 	m.opts = c.asynchronous(o)
 	m.Request, m.Owner, m.source = r, m, r.Peer
 	m.started, m.what = true, direction{r.Sending, r.Peer, r.Tag}
-	if o.global {
+	if o.torch {
 		m.ranks = c.global
 	}
 	m.record = c.recordMessage(&r, o.label)

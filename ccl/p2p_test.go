@@ -112,7 +112,9 @@ func TestExchangeBesideCollectives(t *testing.T) {
 			g := group(t, connect, n)
 			errs := each(n, func(r int) error {
 				for step := range 20 {
-					w := ccl.AllReduceAsync(bg, g[r], numbers(r, 300), make([]int32, 300), ccl.Sum)
+					w := started(func(async ccl.CallOption) error {
+						return ccl.AllReduce(bg, g[r], numbers(r, 300), make([]int32, 300), ccl.Sum, async)
+					})
 					to, from := (r+step)%n, (r-step%n+n)%n
 					got := make([]int32, 33*step)
 					source, err := ccl.SendRecv(bg, g[r], numbers(r+step, 33*step), to, got, from, step)

@@ -24,7 +24,7 @@ func TestCallBehindTheQueueGivesUp(t *testing.T) {
 		gone, cancel := context.WithCancelCause(bg)
 		stop := errors.New("the user pressed stop")
 
-		first := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+		first := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x[:], x[:], ccl.Sum, async) })
 		time.AfterFunc(0, func() { cancel(stop) })
 		err := g[0].Barrier(gone)
 		require.ErrorIs(t, err, context.Canceled)
@@ -53,7 +53,7 @@ func TestOthersHearOfACallThatGaveUpItsTurn(t *testing.T) {
 		g := group(t, connect, 2)
 		var x, y [2]int32
 		gone, cancel := context.WithCancel(bg)
-		first := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+		first := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x[:], x[:], ccl.Sum, async) })
 		time.AfterFunc(0, cancel)
 		require.ErrorIs(t, g[0].Barrier(gone), context.Canceled)
 		require.NoError(t, ccl.AllReduce(bg, g[1], y[:], y[:], ccl.Sum))
@@ -72,7 +72,7 @@ func TestCallBehindALongQueue(t *testing.T) {
 		g := join(t, parked, settings(t, 2, timeout, nil))
 		var x, y [2]int32
 		for range calls {
-			ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+			started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x[:], x[:], ccl.Sum, async) })
 		}
 		behind := async(func() error { return g[0].Barrier(bg) })
 		for range calls {
@@ -83,7 +83,9 @@ func TestCallBehindALongQueue(t *testing.T) {
 		require.NoError(t, behind())
 
 		// If a call of the queue does not end within the timeout, the call behind it gives up.
-		w := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1))
+		w := started(func(async ccl.CallOption) error {
+			return ccl.AllReduce(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1), async)
+		})
 		start := time.Now()
 		_, ok := errors.AsType[*ccl.TimeoutError](g[0].Barrier(bg))
 		require.True(t, ok)

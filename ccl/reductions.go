@@ -16,19 +16,9 @@ import (
 // Rejected with *InvalidBufferSizeError, *InvalidArgumentError (partial overlap) or
 // ErrNotImplemented. Fails with *CollectiveFailedError; recv is then unspecified.
 func AllReduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
-	return c.allReduce(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
-}
-
-func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
-	if err := c.start(ctx, CollAllReduce, opts); err != nil {
-		return err
-	}
-	if err := checkReduction(CollAllReduce, send, recv, dtype, op, opts); err != nil {
-		return c.reject(CollAllReduce, dtype, send, recv, opts, err)
-	}
-	r := c.ask(CollAllReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
-	r.op = op
-	return c.run(ctx, r)
+	return c.makeCall(ctx, &arguments{
+		coll: CollAllReduce, dtype: DTypeOf[T](), op: op, send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // Reduce reduces the ranks' send buffers element by element with op and stores the result in
@@ -40,30 +30,9 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 // overlap) or ErrNotImplemented. Fails with *CollectiveFailedError; root's recv is then
 // unspecified.
 func Reduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, root int, opts ...CallOption) error {
-	return c.reduce(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, root, opts)
-}
-
-func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, root int, opts []CallOption) error {
-	if err := c.start(ctx, CollReduce, opts); err != nil {
-		return err
-	}
-	err := c.checkRoot(CollReduce, root, opts)
-	switch {
-	case err != nil:
-	case c.rank == root:
-		err = checkReduction(CollReduce, send, recv, dtype, op, opts)
-	case recv.Len() > 0:
-		err = &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: namesOf(CollReduce, opts).recv, Expected: 0, Actual: recv.Len()}
-	default:
-		err = checkReduction(CollReduce, send, send, dtype, op, opts)
-	}
-	if err != nil {
-		return c.reject(CollReduce, dtype, send, recv, opts, err)
-	}
-	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
-	r.op, r.root = op, root
-	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
-	return c.run(ctx, r)
+	return c.makeCall(ctx, &arguments{
+		coll: CollReduce, dtype: DTypeOf[T](), op: op, root: root, send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // Scan stores in recv of rank r the reduction of the send buffers of ranks 0 to r. send and recv
@@ -72,26 +41,17 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 //
 // Rejected and fails like AllReduce.
 func Scan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
-	return c.scan(ctx, CollScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollScan, dtype: DTypeOf[T](), op: op, send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // ExScan is Scan without the rank's own buffer: rank r gets the reduction of the send buffers of
 // ranks 0 to r-1. Rank 0 gets nothing; its recv is not changed.
 func ExScan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
-	return c.scan(ctx, CollExScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
-}
-
-func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
-	}
-	err := checkReduction(coll, send, recv, dtype, op, opts)
-	if err != nil {
-		return c.reject(coll, dtype, send, recv, opts, err)
-	}
-	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
-	r.op = op
-	return c.run(ctx, r)
+	return c.makeCall(ctx, &arguments{
+		coll: CollExScan, dtype: DTypeOf[T](), op: op, send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // ReduceScatter reduces the ranks' send buffers element by element with op and gives each rank
@@ -102,7 +62,9 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 // Rejected with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or ErrNotImplemented.
 // Fails with *CollectiveFailedError; recv is then unspecified.
 func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
-	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, nil, opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollReduceScatter, dtype: DTypeOf[T](), op: op, send: bufferOf(send), recv: bufferOf(recv),
+	}, nil, opts)
 }
 
 // ReduceScatterV is ReduceScatter with blocks of different lengths: rank r gets the counts[r]
@@ -111,60 +73,99 @@ func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv [
 //
 // It has the errors of ReduceScatter, and *InvalidArgumentError for negative counts.
 func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) error {
-	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, notNil(counts), opts)
+	return c.makeCall(ctx, &arguments{
+		coll: CollReduceScatter, dtype: DTypeOf[T](), op: op, send: bufferOf(send), recv: bufferOf(recv),
+	}, &lists{counts: notNil(counts)}, opts)
 }
 
-func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {
-	const coll = CollReduceScatter
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
+// reduceForAll makes a reduction of which every rank gets a whole vector.
+func (c *Communicator) reduceForAll(ctx context.Context, a *arguments, opts []CallOption) error {
+	if err := a.checkReduction(a.recv, opts); err != nil {
+		return c.rejectCall(a, opts, err)
 	}
-	b := blocks{operation: coll.String(), each: recv.Len(), counts: counts}
-	err := b.sum(c.size)
+	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r.op = a.op
+	return c.step(ctx, r)
+}
+
+func (c *Communicator) reduce(ctx context.Context, a *arguments, opts []CallOption) error {
+	err := c.checkRoot(a, opts)
 	switch {
 	case err != nil:
-	case recv.Len() != b.count(c.rank):
-		err = b.wrong(namesOf(coll, opts).recv, b.count(c.rank), recv.Len())
-	case send.Len() != b.total:
-		err = b.wrong(namesOf(coll, opts).send, b.total, send.Len())
+	case c.rank == a.root:
+		err = a.checkReduction(a.recv, opts)
+	case a.recv.Len() > 0:
+		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: 0, Actual: a.recv.Len()}
 	default:
-		err = checkReduction(coll, send, send, dtype, op, opts)
-	}
-	if err == nil && !within(recv, send, b.at(c.rank)) {
-		n := namesOf(coll, opts)
-		err = &InvalidArgumentError{b.operation, n.recv + " overlaps " + n.send + ", but is not this rank's block of it"}
+		err = a.checkReduction(a.send, opts)
 	}
 	if err != nil {
-		return c.reject(coll, dtype, send, recv, opts, err)
+		return c.rejectCall(a, opts, err)
 	}
-	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
-	r.op = op
-	b.put(r)
-	r.bytes, r.total = len(send.data), b.longest<<send.shift
-	return c.run(ctx, r)
+	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r.op, r.root = a.op, a.root
+	r.count, r.bytes, r.total = a.send.Len(), len(a.send.data), len(a.send.data)
+	return c.step(ctx, r)
 }
 
-// checkReduction checks what all reductions require of a vector that is reduced to recv.
-func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op, opts []CallOption) error {
+func (c *Communicator) reduceScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+	b := blocks{operation: a.coll.String(), each: a.recv.Len()}
+	if l != nil {
+		b.counts = l.counts
+	}
+	if err := c.checkReduceScatter(a, &b, opts); err != nil {
+		return c.rejectCall(a, opts, err)
+	}
+	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r.op = a.op
+	b.put(r)
+	r.bytes, r.total = len(a.send.data), b.longest<<a.send.shift
+	return c.step(ctx, r)
+}
+
+// checkReduceScatter checks the arguments of a reduce-scatter whose blocks are b.
+func (c *Communicator) checkReduceScatter(a *arguments, b *blocks, opts []CallOption) error {
+	if err := b.sum(c.size); err != nil {
+		return err
+	}
+	names, n := namesOf(a.coll, opts), b.count(c.rank)
+	switch {
+	case a.recv.Len() != n:
+		return b.lengthError(names.recv, n, a.recv.Len())
+	case a.send.Len() != b.total:
+		return b.lengthError(names.send, b.total, a.send.Len())
+	}
+	if err := a.checkReduction(a.send, opts); err != nil {
+		return err
+	}
+	if !within(a.recv, a.send, b.at(c.rank)) {
+		return &InvalidArgumentError{b.operation, names.recv + " overlaps " + names.send + ", but is not this rank's block of it"}
+	}
+	return nil
+}
+
+// checkReduction checks what all reductions require of send, which is reduced to recv.
+func (a *arguments) checkReduction(recv Buffer, opts []CallOption) error {
+	send := a.send
 	switch {
 	case len(send.data) != len(recv.data):
-		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).recv, Expected: send.Len(), Actual: recv.Len()}
+		return &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: send.Len(), Actual: recv.Len()}
 	case len(send.data) == 0:
-		return (&InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).send, Expected: 1, Actual: 0}).orMore()
+		return (&InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).send, Expected: 1, Actual: 0}).orMore()
 	case !same(send.data, recv.data) && overlap(send.data, recv.data):
-		return overlapError(coll.String(), namesOf(coll, opts), "the same slice or disjoint")
+		return overlapError(a.coll.String(), namesOf(a.coll, opts), "the same slice or disjoint")
 	}
-	return op.Check(coll, dtype)
+	return a.op.Check(a.coll, a.dtype)
 }
 
 // premultiplied returns send times the factor of a PremulSum, in memory of the communicator; for
 // other operations send itself.
-func (c *Communicator) premultiplied(send Buffer, d DType, op Op) Buffer {
-	factor, ok := op.factor()
+func (c *Communicator) premultiplied(a *arguments) Buffer {
+	factor, ok := a.op.factor()
 	if !ok {
-		return send
+		return a.send
 	}
-	to := c.spareBuffer(send.Len(), send.shift)
-	reduce.Scale(d.reduce(), pointer(to.data), pointer(send.data), send.Len(), factor)
+	to := c.spareBuffer(a.send.Len(), a.send.shift)
+	reduce.Scale(a.dtype.reduce(), pointer(to.data), pointer(a.send.data), a.send.Len(), factor)
 	return to
 }

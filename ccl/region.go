@@ -121,8 +121,9 @@ func (c *Communicator) SplitLocal() LocalCommunicator {
 func (c *Communicator) IsLeader() bool { return c.SplitLocal().Rank() == 0 }
 
 // region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves
-// the memory in shared and its owner in made. The ranks agree on count. met: the ranks have met for it in the whole group.
-func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8, met bool) error {
+// the memory in shared and its owner in made. The ranks agree on count. isJoined: the ranks have
+// synchronised for it in the whole group.
+func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8, isJoined bool) error {
 	if err := c.start(ctx, coll, nil); err != nil {
 		return err
 	}
@@ -136,20 +137,20 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	switch {
 	case count < least:
-		return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore())
+		return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
-		return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
-			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
+		return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
-	r.count, r.bytes, r.total, r.met = count, parts*part, count<<shift, met
+	r.count, r.bytes, r.total, r.isJoined = count, parts*part, count<<shift, isJoined
 	if c.apart() {
 		return c.regionApart(ctx, r, coll, part)
 	}
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
 		if r.in.data, none = memory.Aligned(r.bytes); none != nil && c.size == 1 {
-			return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, noMemory(r.total, none.Error()))
+			return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, noMemory(r.total, none.Error())))
 		}
 	}
 	if c.size == 1 {

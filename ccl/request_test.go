@@ -190,7 +190,7 @@ func TestDrainOfRequestThatIsStartedAgain(t *testing.T) {
 		g := group(t, connect, 2)
 		requests := requestsOf(g)
 		startsInVain(requests)
-		before := g[0].BarrierAsync(bg)
+		before := started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) })
 		drained := async(func() error { return g[0].Drain(bg) })
 		for !ccl.IsAwaited(before) { // it has read the queue
 			runtime.Gosched()

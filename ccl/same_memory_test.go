@@ -49,7 +49,7 @@ func TestOneSliceOnTwoRanks(t *testing.T) {
 		}},
 		{"queued", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
 			t := shares(c, m)
-			return ccl.AllReduceAsync(bg, c, t, t, ccl.Sum, opts...).Wait(bg)
+			return started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, c, t, t, ccl.Sum, append(opts, async)...) }).Wait(bg)
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -9,15 +9,28 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Work is a collective, a send or a receive that runs asynchronously. Until it is
-// done, the program must not write its buffers, counts and displacements, nor read its outputs
-// (defaults.debug in ccl.yaml checks this). A program need not call Wait, but Close drops Works
-// that have not ended: see Drain. The methods of Work may be called concurrently.
+// Work is a collective, a send or a receive that runs asynchronously: WithWork starts a collective,
+// Isend and Irecv a message. A communicator makes these collectives one at a time, in the order in
+// which they were started, and before any later synchronous one. Their ranks sleep while they wait
+// and leave their cores to the program, unless the program waits for a call already.
+//
+// Until it is done, the program must not write its buffers, counts and displacements, nor read its
+// outputs (defaults.debug in ccl.yaml checks this).
+//
+// A program need not call Wait, but Close drops Works that have not ended: see Drain.
+//
+// The methods of Work may be called concurrently once a call was started with it.
 type Work struct {
-	ctx  context.Context
-	comm *Communicator // nil: the Work has ended from the start
-	args arguments
-	next *Work // in the queue
+	ctx    context.Context
+	comm   *Communicator // nil: the Work has ended from the start, or is zero
+	args   arguments
+	lists  *lists // nil, or &listed
+	listed lists
+	opts   [1]CallOption
+	next   *Work // in the queue
+
+	sums    sums  // of its buffers, for defaults.debug
+	refusal error // not nil: refuse the call with it
 
 	gaveUp bool // the caller has its error already: the call is refused when it is the first
 
@@ -48,6 +61,9 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 	if ended, err := w.ask(); ended {
 		return waitedFor(err)
+	}
+	if w.comm == nil {
+		return &InvalidArgumentError{"wait", "no call was started with this Work"}
 	}
 	w.addWaits(1)
 	err := w.await(ctx)
@@ -167,7 +183,7 @@ func (w *Work) Times() (begun, ended time.Time) {
 }
 
 // Source returns the rank that sent the message, once an Irecv has succeeded. Before that, and
-// for other calls, the result is undefined. See WithGlobalSource.
+// for other calls, the result is undefined. It is a rank of the group; see WithTorchNames.
 func (w *Work) Source() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,53 +225,73 @@ func (w *Work) finish(err error) {
 	if w.done != nil {
 		close(w.done)
 	}
-	w.ctx, w.args = nil, arguments{} // releases the buffers
+	w.listed = lists{}
+	w.ctx, w.args, w.lists = nil, arguments{}, nil // releases the buffers
 }
 
-// arguments holds the arguments of any collective.
-type arguments struct {
-	coll                   Collective
-	dtype                  DType
-	op                     Op
-	send, recv             Buffer
-	tensors                []Buffer // not nil: AllReduceCoalesced
-	root                   int
-	counts, displs         []int // of the buffer with blocks; of send, if both have blocks
-	recvCounts, recvDispls []int
-	opts                   [1]CallOption
-	sums                   sums  // for defaults.debug
-	refused                error // refuse the call with this error
-}
+// WithWork starts a collective and returns at once, as async_op does in torch; w reports the end of
+// the call. The function returns an error only if the call was not started; w has it as well, unless
+// another call runs with w. All other errors, also those for wrong arguments, are those of w alone.
+//
+// w is zero, or its call has ended and no goroutine waits for it any more: then it is used again, and
+// nothing is allocated. A nil w has no effect.
+//
+// A synchronous call whose context or timeout ends while it waits for the calls that were started
+// before it is refused.
+func WithWork(w *Work) CallOption { return CallOption{work: w} }
 
-// do makes the call that a describes.
-func (c *Communicator) do(ctx context.Context, a *arguments) error {
-	opts := a.opts[:]
-	switch a.coll {
-	case CollBarrier:
-		return c.Barrier(ctx, opts...)
-	case CollAllReduce:
-		if a.tensors != nil {
-			if err := c.start(ctx, a.coll, opts); err != nil {
-				return err
-			}
-			return c.allReduceCoalesced(ctx, a.dtype, a.tensors, a.op, opts)
+// workOf returns the Work of the options, nil if the call is synchronous.
+func workOf(opts []CallOption) (w *Work) {
+	for i := range opts {
+		if opts[i].work != nil {
+			w = opts[i].work
 		}
-		return c.allReduce(ctx, a.dtype, a.send, a.recv, a.op, opts)
-	case CollReduce:
-		return c.reduce(ctx, a.dtype, a.send, a.recv, a.op, a.root, opts)
-	case CollReduceScatter:
-		return c.reduceScatter(ctx, a.dtype, a.send, a.recv, a.op, a.counts, opts)
-	case CollScan, CollExScan:
-		return c.scan(ctx, a.coll, a.dtype, a.send, a.recv, a.op, opts)
-	case CollAllGather:
-		return c.allGather(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, opts)
-	case CollBroadcast:
-		return c.broadcast(ctx, a.dtype, a.recv, a.root, opts)
-	case CollGather, CollScatter, collGatherLengths, collScatterLengths:
-		return c.rooted(ctx, a.coll, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
-	case CollAllToAll:
-		return c.allToAll(ctx, a.dtype, a.send, a.recv, opts)
-	default: // collAllToAllLengths
-		return c.allToAllV(ctx, a.dtype, a.send, a.counts, a.displs, a.recv, a.recvCounts, a.recvDispls, opts)
 	}
+	return w
+}
+
+// startWork starts a collective with the options o.
+func (c *Communicator) startWork(ctx context.Context, w *Work, a *arguments, l *lists, o CallOption) error {
+	if !w.begin(c, ctx, a, l) {
+		return stillRuns(c, a, o, "a call with a Work that still runs: wait for it first")
+	}
+	return c.append(w, o)
+}
+
+// stillRuns is the error of a call that is not started because of the call before.
+func stillRuns(c *Communicator, a *arguments, o CallOption, what string) error {
+	operation := a.coll.String()
+	return newCallError(operation, &o, &InvalidArgumentError{operation,
+		fmt.Sprintf("rank %d starts %s", c.Rank(), what)})
+}
+
+// append starts the call of a Work that has begun.
+func (c *Communicator) append(w *Work, o CallOption) error {
+	operation := w.args.coll.String()
+	if err := c.unmade(operation); err != nil {
+		err = newCallError(operation, &o, err)
+		w.finish(err)
+		return err
+	}
+	w.opts[0] = c.asynchronous(o)
+	w.seal()
+	c.queue.append(w)
+	return nil
+}
+
+// begin makes w the Work of a call. It reports false if the call before has not ended.
+func (w *Work) begin(c *Communicator, ctx context.Context, a *arguments, l *lists) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.comm != nil && !w.ended {
+		return false
+	}
+	w.ctx, w.comm, w.args, w.lists = ctx, c, *a, nil
+	if l != nil {
+		w.listed = *l // which is in memory of the caller
+		w.lists = &w.listed
+	}
+	w.end.L = &w.mu
+	w.ended, w.failed, w.err, w.done = false, nil, nil, nil
+	return true
 }

@@ -133,7 +133,9 @@ func (h *closing) Start(b *ddp.Bucket[float64]) *ccl.Work {
 	for i := range b.Gradients {
 		b.Gradients[i]++
 	}
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (h *closing) Finish(b *ddp.Bucket[float64]) error {

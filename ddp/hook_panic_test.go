@@ -84,7 +84,9 @@ func (h *panics) Start(b *ddp.Bucket[float64]) *ccl.Work {
 	case h.way == "start" && b.Index == 2:
 		panic(errors.New("start is wrong"))
 	}
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (h *panics) Finish(b *ddp.Bucket[float64]) error {

@@ -110,7 +110,9 @@ func (r *Reducer) checkTrained() error {
 
 // countRanks starts to count the ranks that train in this step. training is 1 if this rank does.
 func (r *Reducer) countRanks(training uint8) {
-	r.step.counting = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"), ccl.WithKey("ddp join"))
+	r.step.counting = new(ccl.Work) // has the error as well
+	_ = ccl.AllGather(context.Background(), r.comm, []uint8{training}, r.join.trains,
+		ccl.WithLabel("join"), ccl.WithKey("ddp join"), ccl.WithWork(r.step.counting))
 }
 
 // awaitCount returns how many ranks train in this step, and one of them.

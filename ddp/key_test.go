@@ -66,7 +66,7 @@ type beside struct {
 func (h beside) Start(b *ddp.Bucket[float32]) *ccl.Work {
 	if h.isOn {
 		x := make([]half.BFloat16, len(b.Gradients))
-		ccl.AllReduceAsync(bg, b.Comm, x, x, ccl.Sum)
+		startedBy(func(async ccl.CallOption) error { return ccl.AllReduce(bg, b.Comm, x, x, ccl.Sum, async) })
 	}
 	return h.Hook.Start(b)
 }

@@ -157,7 +157,9 @@ var errHook = errors.New("the hook is broken")
 type failing struct{ fails bool }
 
 func (failing) Start(b *ddp.Bucket[float64]) *ccl.Work {
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (h failing) Finish(*ddp.Bucket[float64]) error {

@@ -146,7 +146,9 @@ type counting[T ddp.Float] struct{ bytes *int }
 
 func (c counting[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
 	*c.bytes += len(b.Gradients) * ccl.DTypeOf[T]().Size()
-	return ccl.AllReduceAsync(context.Background(), b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(context.Background(), b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (counting[T]) Finish(*ddp.Bucket[T]) error { return nil }
@@ -176,7 +178,9 @@ type notes[T ddp.Float] struct{ started *[]string }
 
 func (n notes[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
 	*n.started = append(*n.started, fmt.Sprint(ccl.DTypeOf[T](), b.Parameters))
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (notes[T]) Finish(*ddp.Bucket[T]) error { return nil }

@@ -55,7 +55,9 @@ type trainee struct {
 type negating[T ddp.Float] struct{ failing *int }
 
 func (negating[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (h negating[T]) Finish(b *ddp.Bucket[T]) error {

@@ -138,7 +138,8 @@ func (r *Reducer) start(b *bucket) {
 		if b.work == nil {
 			r.step.mistake = errNoWork // also with one rank, whose group does not fail
 			r.comm.Abort(errNoWork)
-			b.work = r.comm.BarrierAsync(context.Background()) // fails at once
+			b.work = new(ccl.Work) // fails at once, and has the error as well
+			_ = r.comm.Barrier(context.Background(), ccl.WithWork(b.work))
 		}
 	}()
 	op := ccl.Avg

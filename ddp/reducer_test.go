@@ -15,6 +15,13 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
+// startedBy returns the Work of a call that f makes with an option of its own.
+func startedBy(f func(async ccl.CallOption) error) *ccl.Work {
+	w := new(ccl.Work)
+	_ = f(ccl.WithWork(w)) // w has the error as well
+	return w
+}
+
 // tiny makes buckets of two parameters.
 func tiny() ddp.Options {
 	return ddp.Options{FirstBucketBytes: 8, BucketBytes: 50}
@@ -251,7 +258,9 @@ type order []int
 
 func (o *order) Start(b *ddp.Bucket[float64]) *ccl.Work {
 	*o = append(*o, b.Parameters...)
-	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+	return startedBy(func(async ccl.CallOption) error {
+		return ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, async)
+	})
 }
 
 func (o *order) Finish(*ddp.Bucket[float64]) error { return nil }

@@ -140,6 +140,22 @@ func (c *call) work(w *Work) (*Work, error) {
 	return w, nil
 }
 
+// asyncCall is a call of a collective that ccl starts.
+type asyncCall struct {
+	call
+	started *Work
+	opts    [2]ccl.CallOption // those of call, and WithWork
+}
+
+func prepareAsync(opts []CallOption) asyncCall {
+	c := asyncCall{call: prepare(opts), started: new(Work)}
+	c.opts = [...]ccl.CallOption{c.call.opts[0], ccl.WithWork(c.started)}
+	return c
+}
+
+// returnWork returns the Work of the call. Its argument is what ccl returned, and the Work has it too.
+func (c *asyncCall) returnWork(error) (*Work, error) { return c.work(c.started) }
+
 // root maps a global rank to a group rank, or to an invalid one if it is not a member,
 // so that ccl rejects the call and consumes its number. AnySource stays.
 func (c *call) root(global int) int {

@@ -64,7 +64,7 @@ func Isend[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) (*Work, 
 // the earliest receive that matches it.
 func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, error) {
 	c := prepare(opts)
-	return c.work(ccl.Irecv(c.ctx, c.comm, tensor, c.root(src), tag, ccl.WithTorchNames(c.opts[0], ccl.WithGlobalSource())))
+	return c.work(ccl.Irecv(c.ctx, c.comm, tensor, c.root(src), tag, c.opts[:]...))
 }
 
 // P2POp is an operation of BatchIsendIrecv, made by SendOp or RecvOp.

@@ -154,79 +154,48 @@ func (c *call[T]) allToAlls(d *drawing, r int) func() operands[T] {
 }
 
 // make makes the call.
-func (c *call[T]) make(ctx context.Context, comm *ccl.Communicator, o *operands[T]) error {
+func (c *call[T]) make(ctx context.Context, comm *ccl.Communicator, o *operands[T], more ...ccl.CallOption) error {
+	opts := slices.Concat(c.opts, more)
 	switch c.name {
 	case "barrier":
-		return comm.Barrier(ctx)
+		return comm.Barrier(ctx, more...)
 	case "all_reduce":
-		return ccl.AllReduce(ctx, comm, o.send, o.recv, c.op, c.opts...)
+		return ccl.AllReduce(ctx, comm, o.send, o.recv, c.op, opts...)
 	case "all_reduce_coalesced":
-		return ccl.AllReduceCoalesced(ctx, comm, o.tensors, c.op, c.opts...)
+		return ccl.AllReduceCoalesced(ctx, comm, o.tensors, c.op, opts...)
 	case "reduce":
-		return ccl.Reduce(ctx, comm, o.send, o.recv, c.op, c.root, c.opts...)
+		return ccl.Reduce(ctx, comm, o.send, o.recv, c.op, c.root, opts...)
 	case "reduce_scatter":
-		return ccl.ReduceScatter(ctx, comm, o.send, o.recv, c.op, c.opts...)
+		return ccl.ReduceScatter(ctx, comm, o.send, o.recv, c.op, opts...)
 	case "reduce_scatter_v":
-		return ccl.ReduceScatterV(ctx, comm, o.send, o.recv, c.op, o.sends.counts, c.opts...)
+		return ccl.ReduceScatterV(ctx, comm, o.send, o.recv, c.op, o.sends.counts, opts...)
 	case "scan":
-		return ccl.Scan(ctx, comm, o.send, o.recv, c.op, c.opts...)
+		return ccl.Scan(ctx, comm, o.send, o.recv, c.op, opts...)
 	case "exscan":
-		return ccl.ExScan(ctx, comm, o.send, o.recv, c.op, c.opts...)
+		return ccl.ExScan(ctx, comm, o.send, o.recv, c.op, opts...)
 	case "broadcast":
-		return ccl.Broadcast(ctx, comm, o.recv, c.root, c.opts...)
+		return ccl.Broadcast(ctx, comm, o.recv, c.root, opts...)
 	case "all_gather":
-		return ccl.AllGather(ctx, comm, o.send, o.recv, c.opts...)
+		return ccl.AllGather(ctx, comm, o.send, o.recv, opts...)
 	case "all_gather_v":
-		return ccl.AllGatherV(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, c.opts...)
+		return ccl.AllGatherV(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, opts...)
 	case "gather":
-		return ccl.Gather(ctx, comm, o.send, o.recv, c.root, c.opts...)
+		return ccl.Gather(ctx, comm, o.send, o.recv, c.root, opts...)
 	case "gather_v":
-		return ccl.GatherV(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, c.root, c.opts...)
+		return ccl.GatherV(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, c.root, opts...)
 	case "scatter":
-		return ccl.Scatter(ctx, comm, o.send, o.recv, c.root, c.opts...)
+		return ccl.Scatter(ctx, comm, o.send, o.recv, c.root, opts...)
 	case "scatter_v":
-		return ccl.ScatterV(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, c.root, c.opts...)
+		return ccl.ScatterV(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, c.root, opts...)
 	case "all_to_all":
-		return ccl.AllToAll(ctx, comm, o.send, o.recv, c.opts...)
+		return ccl.AllToAll(ctx, comm, o.send, o.recv, opts...)
 	}
-	return ccl.AllToAllV(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, o.recvs.counts, o.recvs.displs, c.opts...)
+	return ccl.AllToAllV(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, o.recvs.counts, o.recvs.displs, opts...)
 }
 
 // start starts the call, as make makes it.
 func (c *call[T]) start(ctx context.Context, comm *ccl.Communicator, o *operands[T]) *ccl.Work {
-	switch c.name {
-	case "barrier":
-		return comm.BarrierAsync(ctx)
-	case "all_reduce":
-		return ccl.AllReduceAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-	case "all_reduce_coalesced":
-		return ccl.AllReduceCoalescedAsync(ctx, comm, o.tensors, c.op, c.opts...)
-	case "reduce":
-		return ccl.ReduceAsync(ctx, comm, o.send, o.recv, c.op, c.root, c.opts...)
-	case "reduce_scatter":
-		return ccl.ReduceScatterAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-	case "reduce_scatter_v":
-		return ccl.ReduceScatterVAsync(ctx, comm, o.send, o.recv, c.op, o.sends.counts, c.opts...)
-	case "scan":
-		return ccl.ScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-	case "exscan":
-		return ccl.ExScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-	case "broadcast":
-		return ccl.BroadcastAsync(ctx, comm, o.recv, c.root, c.opts...)
-	case "all_gather":
-		return ccl.AllGatherAsync(ctx, comm, o.send, o.recv, c.opts...)
-	case "all_gather_v":
-		return ccl.AllGatherVAsync(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, c.opts...)
-	case "gather":
-		return ccl.GatherAsync(ctx, comm, o.send, o.recv, c.root, c.opts...)
-	case "gather_v":
-		return ccl.GatherVAsync(ctx, comm, o.send, o.recv, o.recvs.counts, o.recvs.displs, c.root, c.opts...)
-	case "scatter":
-		return ccl.ScatterAsync(ctx, comm, o.send, o.recv, c.root, c.opts...)
-	case "scatter_v":
-		return ccl.ScatterVAsync(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, c.root, c.opts...)
-	case "all_to_all":
-		return ccl.AllToAllAsync(ctx, comm, o.send, o.recv, c.opts...)
-	}
-	return ccl.AllToAllVAsync(ctx, comm, o.send, o.sends.counts, o.sends.displs, o.recv, o.recvs.counts, o.recvs.displs, c.opts...)
+	w := new(ccl.Work)
+	_ = c.make(ctx, comm, o, ccl.WithWork(w)) // w has the error as well
+	return w
 }
