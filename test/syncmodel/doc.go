@@ -12,8 +12,8 @@
 // Calls are numbered from 1. Every rank makes them in the same order, or fails.
 //
 // Words with one writer, their rank: two lines (epoch; hash, payload and fingerprint as
-// plain memory), done, out, refused (first and count of the latest run of refused calls),
-// left, waitOn. The rank that claimed a body may store done of the body's rank. Words with
+// plain memory), done, out, rejected (first and count of the latest run of rejected calls),
+// departed, waitOn. The rank that claimed a body may store done of the body's rank. Words with
 // several writers: claimed, one per rank; fail (CAS from zero, carries the first cause),
 // events, sleepers; in parked mode arrived, completed, runners, job, claim, finished. A
 // rank's channel holds one token, which any rank sends without blocking.
@@ -21,19 +21,19 @@
 // Publish: in call s a rank writes line s mod 2, then stores epoch s there.
 //
 // Wait: a rank tests one peer after the other. While a test fails it looks, once in any case
-// and then whenever events has changed, at fail, at its context, and at left, refused and the
+// and then whenever events has changed, at fail, at its context, and at departed, rejected and the
 // awaited word of every peer. All these only interrupt: the rank repeats the test, and the
 // call fails only if the test fails again. So a call that succeeded on one rank succeeds on
 // all, whatever that rank does next. A rank leaves out the look at all peers if an earlier
-// look, after the last event, found that none has left or refused this call or a later one.
+// look, after the last event, found that none has left or rejected this call or a later one.
 //
 // Overwrite: line s mod 2 is written again for s+2, after all epochs s+1 were seen, each of
 // which was stored after its rank had read everything of s.
 //
-// Settle: a refused call takes its number and returns at once. That would break the rule
-// before, so refused calls do not touch lines: they extend refused, and the next call
-// publishes only when every peer has refused the same calls. A peer that entered one of them
-// fails the group, since it finds them refused.
+// Settle: a rejected call takes its number and returns at once. That would break the rule
+// before, so rejected calls do not touch lines: they extend rejected, and the next call
+// publishes only when every peer has rejected the same calls. A peer that entered one of them
+// fails the group, since it finds them rejected.
 //
 // Expose: when a call lets peers touch a rank's memory, each rank loads fail after its own
 // epoch is stored and all peers are reached, and stops if it is set. Only here, before memory
@@ -50,7 +50,7 @@
 // reads payloads checks nothing else, in particular not fail. A call may turn out to show
 // payloads only when all are reached: then its ranks store done, and do not wait for it.
 //
-// Close: another goroutine sets closed of a rank at any time, then its left, and bumps events.
+// Close: another goroutine sets closed of a rank at any time, then its departed, and bumps events.
 // The rank loads closed before it takes a number, again when it has it, and in every look.
 // lifetime_test.go models who frees the endpoint.
 //
@@ -58,7 +58,7 @@
 // bounded. After a timeout of the sleep a rank looks at everything, and at the locks that
 // living processes hold.
 //
-// Parked mode: a rank adds 1, and the number of calls that it refused before, to arrived. The
+// Parked mode: a rank adds 1, and the number of calls that it rejected before, to arrived. The
 // rank that makes it ranks times s is the last arriver: it raises runners, compares, loads
 // fail, runs every rank's body, stores completed, lowers runners, and leaves a token for every
 // rank. A leaver waits until runners is 0, and then tests completed once more, so that such a

@@ -93,7 +93,7 @@ func (m *model) words(s *state, r int, lost bool, did string) string {
 	}
 	peer := fmt.Sprintf("rank %d", v.peer())
 	waits := [...]string{
-		forRefused:   "whether " + peer + " has refused the same calls",
+		forRejected:  "whether " + peer + " has rejected the same calls",
 		forEpoch:     "the epoch of " + peer,
 		forDone:      "whether " + peer + " is done",
 		forOut:       "whether " + peer + " is done",

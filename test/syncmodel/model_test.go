@@ -39,7 +39,7 @@ const (
 	shared    = 's' // a view; ranks that are awake run the bodies of those that are not
 	messages  = 'm' // like a view to the protocol; in parked mode every rank runs its own body
 	faulty    = 'x' // a view whose kernel panics on this rank
-	refusal   = 'r' // a call that this rank refuses for its arguments
+	rejection = 'r' // a call that this rank rejects for its arguments
 )
 
 // After its calls a rank leaves, unless the last letter is one of these.
@@ -163,8 +163,8 @@ func (m *model) die(s *state, r int) bool {
 		return false
 	}
 	*q = rank{
-		line: q.line, done: q.done, out: q.out, refused: q.refused, left: q.left, waitOn: q.waitOn, claimed: q.claimed,
-		dead: true, at: end, exposed: q.exposed, made: q.made, ok: q.ok, failed: q.failed, refusals: q.refusals, tore: q.tore,
+		line: q.line, done: q.done, out: q.out, rejected: q.rejected, departed: q.departed, waitOn: q.waitOn, claimed: q.claimed,
+		dead: true, at: end, exposed: q.exposed, made: q.made, ok: q.ok, failed: q.failed, rejections: q.rejections, tore: q.tore,
 	}
 	return true
 }

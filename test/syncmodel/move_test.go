@@ -89,16 +89,16 @@ func (v *move) start() pc {
 		return end
 	}
 	if !v.has(wordThenEvent) {
-		return v.announce(storeLeft)
+		return v.announce(storeDeparted)
 	}
-	return storeLeft
+	return storeDeparted
 }
 
 // startCall goes on with a call that has its number.
 func (v *move) startCall() pc {
 	v.me.number = v.seq()
 	if v.me.owed > 0 && v.has(settles) {
-		return v.await(forRefused)
+		return v.await(forRejected)
 	}
 	return writeLine
 }
@@ -147,8 +147,8 @@ func (v *move) lookAfresh() {
 func (v *move) reached() bool {
 	q := &v.rank[v.peer()]
 	switch v.me.wait {
-	case forRefused:
-		return q.refused.covers(v.seq()-v.me.owed, v.me.owed)
+	case forRejected:
+		return q.rejected.covers(v.seq()-v.me.owed, v.me.owed)
 	case forEpoch:
 		epoch := v.line(v.peer()).epoch
 		v.checkEpoch(epoch)
@@ -172,9 +172,9 @@ func (v *move) looked() int { return (v.r + 1 + int(v.me.look)) % int(v.m.ranks)
 // lookGone loads what a peer that is gone leaves behind.
 func (v *move) lookGone() {
 	q := v.looked()
-	v.me.sawLeft = v.rank[q].left
+	v.me.sawDeparted = v.rank[q].departed
 	if v.me.suspects {
-		v.me.sawLeft = v.me.sawLeft || v.rank[q].dead
+		v.me.sawDeparted = v.me.sawDeparted || v.rank[q].dead
 		v.me.known |= v.deadBit(q)
 	}
 }
@@ -190,8 +190,8 @@ func (v *move) deadBit(q int) uint8 {
 func (v *move) lookReached() bool {
 	q := &v.rank[v.looked()]
 	switch v.me.wait {
-	case forRefused:
-		return q.refused.covers(v.seq()-v.me.owed, v.me.owed)
+	case forRejected:
+		return q.rejected.covers(v.seq()-v.me.owed, v.me.owed)
 	case forEpoch, forCompleted:
 		return v.line(v.looked()).epoch >= v.seq()
 	}
@@ -200,10 +200,10 @@ func (v *move) lookReached() bool {
 
 // lookOn goes on to the next peer, or ends the look.
 func (v *move) lookOn() pc {
-	v.me.sawLeft = false
+	v.me.sawDeparted = false
 	v.me.look++
 	if v.me.look < v.m.ranks-1 && v.has(looksAtAll) {
-		return lookLeft
+		return lookDeparted
 	}
 	if v.me.quiet {
 		v.me.calm = v.me.before
@@ -242,7 +242,7 @@ func (v *move) idle() pc {
 }
 
 func (v *move) interrupt(why kind) pc {
-	v.me.why, v.me.sawLeft = why, false
+	v.me.why, v.me.sawDeparted = why, false
 	if why == lost || why == arguments {
 		v.me.who = uint8(v.looked())
 	}
@@ -279,7 +279,7 @@ func (v *move) advance() pc {
 	}
 	v.me.wait, v.me.peer = 0, 0
 	switch {
-	case w == forRefused:
+	case w == forRejected:
 		return writeLine
 	case w == forEpoch:
 		return compare

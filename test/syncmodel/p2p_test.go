@@ -16,11 +16,11 @@ type letterbox struct {
 	posted, claim, taken uint8 // words of the mailbox
 	memory               uint8 // the message that the sender's buffer holds, or:
 
-	fail    bool
-	left    [2]bool
-	events  uint8
-	resting [2]bool
-	token   [2]bool
+	fail     bool
+	departed [2]bool
+	events   uint8
+	resting  [2]bool
+	token    [2]bool
 
 	at, event  [2]uint8 // next steps, and events as of the last look, of sender and receiver
 	flagged    [2]bool
@@ -190,7 +190,7 @@ func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 		}
 	case senderClosed:
 		*at = senderFail
-		if s.left[theSender] {
+		if s.departed[theSender] {
 			s.giveUp(without == closeWithdraws)
 		}
 	case senderFail:
@@ -200,7 +200,7 @@ func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 		}
 	case senderLost:
 		*at = testTaken
-		if s.left[theReceiver] {
+		if s.departed[theReceiver] {
 			s.giveUp(without == lostWithdraws)
 		}
 	case sendSucceeds, sendFails:
@@ -322,7 +322,7 @@ func (s letterbox) receive(without p2pRule) (_ letterbox, wrong string, ok bool)
 			*at = receiverRests
 		}
 	case receiverClosed, receiverFail, receiverLost:
-		ends := [...]bool{s.left[theReceiver], s.fail, s.left[theSender]}[*at-receiverClosed]
+		ends := [...]bool{s.departed[theReceiver], s.fail, s.departed[theSender]}[*at-receiverClosed]
 		if *at++; ends {
 			*at = receiverThrough
 		} else if *at == receiverThrough {
@@ -347,9 +347,9 @@ func (s letterbox) happen(what int, without p2pRule) (letterbox, bool) {
 		case theFailure:
 			s.fail = true
 		case sendersClose:
-			s.left[theSender] = true
+			s.departed[theSender] = true
 		case receiversClose:
-			s.left[theReceiver] = true
+			s.departed[theReceiver] = true
 		}
 	case growEvents:
 		s.events++

@@ -8,8 +8,8 @@ const (
 
 	enter
 	startCall
-	storeRefused
-	returnRefusal
+	storeRejected
+	returnRejection
 	writeLine
 	earlySleepers
 	storeEpoch
@@ -32,9 +32,9 @@ const (
 	lookClosed
 	lookFail
 	lookCalm
-	lookLeft
+	lookDeparted
 	lookWord
-	lookRefused
+	lookRejected
 	lookQuiet
 	retest
 	setWaitOn
@@ -76,8 +76,8 @@ const (
 
 	abort
 	closeRank
-	closeLeft
-	storeLeft
+	closeDeparted
+	storeDeparted
 	end
 )
 
@@ -101,8 +101,8 @@ var program = [...]instruction{
 		case v.fail.kind != none:
 			v.me.verdict = v.fail
 			return v.failed()
-		case v.name() == refusal:
-			return storeRefused
+		case v.name() == rejection:
+			return storeRejected
 		case v.closable():
 			return startCall
 		}
@@ -120,19 +120,19 @@ var program = [...]instruction{
 		return v.giveUp()
 	}},
 
-	// A refused call returns without waiting, so it must not touch the lines: a peer may still be reading
+	// A rejected call returns without waiting, so it must not touch the lines: a peer may still be reading
 	// the call before. It leaves word instead, and the next call settles.
-	storeRefused: {"refuses its arguments: stores refused", func(v *move) pc {
+	storeRejected: {"rejects its arguments: stores rejected", func(v *move) pc {
 		v.me.number = v.seq()
 		if v.me.owed == 0 {
-			v.me.refused = run{first: v.seq()}
+			v.me.rejected = run{first: v.seq()}
 		}
-		v.me.refused.count++
+		v.me.rejected.count++
 		v.me.owed++
-		return v.announce(returnRefusal)
+		return v.announce(returnRejection)
 	}},
-	returnRefusal: {"returns: refused", func(v *move) pc {
-		v.me.refusals |= v.bit()
+	returnRejection: {"returns: rejected", func(v *move) pc {
+		v.me.rejections |= v.bit()
 		v.checkAgreement()
 		return v.nextCall()
 	}},
@@ -340,54 +340,54 @@ var program = [...]instruction{
 		if !v.has(looksAtAll) {
 			v.me.look = v.me.peer
 		}
-		return lookLeft
+		return lookDeparted
 	}},
 	// Departures and deaths are loaded before the word that they may end the wait for: what a rank did before it
-	// left counts. And refused is loaded after left and judged before it: a rank that refused this call and then left
-	// is known to have refused it.
-	lookLeft: {"looks at left of LOOK, and at its lock if it suspects anything", func(v *move) pc {
-		if !v.has(leftThenWord) {
+	// departed counts. And rejected is loaded after departed and judged before it: a rank that rejected this call and then left
+	// is known to have rejected it.
+	lookDeparted: {"looks at departed of LOOK, and at its lock if it suspects anything", func(v *move) pc {
+		if !v.has(departedThenWord) {
 			if v.lookReached() {
 				return v.lookOn()
 			}
 			return lookWord
 		}
 		v.lookGone()
-		if v.me.sawLeft && !v.has(refusedBeatsLeft) {
+		if v.me.sawDeparted && !v.has(rejectedBeatsDeparted) {
 			return v.interrupt(lost)
 		}
 		return lookWord
 	}},
 	lookWord: {"tests whether LOOK has nevertheless done what it waits for", func(v *move) pc {
-		if !v.has(leftThenWord) {
+		if !v.has(departedThenWord) {
 			v.lookGone()
 		} else if v.lookReached() {
-			v.me.sawLeft = false
+			v.me.sawDeparted = false
 			return lookQuiet
 		}
 		if v.me.wait == forEpoch || v.me.wait == forCompleted {
-			return lookRefused
+			return lookRejected
 		}
-		if v.me.sawLeft {
-			v.me.sawLeft = false
+		if v.me.sawDeparted {
+			v.me.sawDeparted = false
 			return v.interrupt(lost)
 		}
 		return lookQuiet
 	}},
-	lookRefused: {"looks at refused of LOOK", func(v *move) pc {
-		left := v.me.sawLeft
-		v.me.sawLeft = false
+	lookRejected: {"looks at rejected of LOOK", func(v *move) pc {
+		departed := v.me.sawDeparted
+		v.me.sawDeparted = false
 		switch {
-		case v.rank[v.looked()].refused.covers(v.seq(), 1):
+		case v.rank[v.looked()].rejected.covers(v.seq(), 1):
 			return v.interrupt(arguments)
-		case left:
+		case departed:
 			return v.interrupt(lost)
 		}
 		return lookQuiet
 	}},
-	lookQuiet: {"looks whether LOOK has left, or refused this call or one to come", func(v *move) pc {
+	lookQuiet: {"looks whether LOOK has left, or rejected this call or one to come", func(v *move) pc {
 		q := &v.rank[v.looked()]
-		if v.has(calmIsQuiet) && (q.left || q.refused.first+q.refused.count > v.seq()) {
+		if v.has(calmIsQuiet) && (q.departed || q.rejected.first+q.rejected.count > v.seq()) {
 			v.me.quiet = false
 		}
 		return v.lookOn()
@@ -512,7 +512,7 @@ var program = [...]instruction{
 	// loads fail, a leaver stores fail and then loads runners.
 	arrive: {"adds its calls to arrived", func(v *move) pc {
 		v.arrived++
-		if v.has(countsRefused) {
+		if v.has(countsRejected) {
 			v.arrived += v.me.owed
 		}
 		v.me.owed = 0
@@ -672,14 +672,14 @@ var program = [...]instruction{
 	closeRank: {"closes rank 0: stores its closed", func(v *move) pc {
 		v.rank[0].closed = true
 		v.noteTorn(v.goingOn())
-		return closeLeft
+		return closeDeparted
 	}},
-	closeLeft: {"stores left of rank 0", func(v *move) pc {
-		v.rank[0].left = true
+	closeDeparted: {"stores departed of rank 0", func(v *move) pc {
+		v.rank[0].departed = true
 		return v.announce(end)
 	}},
-	storeLeft: {"leaves: stores left", func(v *move) pc {
-		v.me.left = true
+	storeDeparted: {"leaves: stores departed", func(v *move) pc {
+		v.me.departed = true
 		if !v.has(wordThenEvent) {
 			return end
 		}

@@ -78,7 +78,7 @@ func (v *move) goingOn() uint8 {
 	for i, c := range v.m.calls[0] {
 		completes := c.name != inline && c.name != eager && !v.m.runForAll(c.name)
 		for _, q := range v.rank[:v.m.ranks] {
-			if c.name != refusal && (int(q.made) <= i || completes && int(q.done) <= i) {
+			if c.name != rejection && (int(q.made) <= i || completes && int(q.done) <= i) {
 				return uint8(i)
 			}
 		}
@@ -94,7 +94,7 @@ func (v *move) checkAgreement() {
 	for a, ra := range v.rank[:v.m.ranks] {
 		for b, rb := range v.rank[:v.m.ranks] {
 			notMade := ^uint8(1<<rb.made - 1)
-			if bad := ra.ok & (notMade | (rb.failed|rb.refusals)&^torn); bad != 0 {
+			if bad := ra.ok & (notMade | (rb.failed|rb.rejections)&^torn); bad != 0 {
 				v.violate(agreement, "calls (bits) that succeeded on rank %d but not on rank %d: %b", a, b, bad)
 			}
 		}

@@ -55,13 +55,13 @@ var scenarios = []scenario{
 	{flat, "e w", "mismatch"},
 	{flat, "ere eee", "arguments"},
 
-	// All ranks refuse the same calls.
+	// All ranks reject the same calls.
 	{all, "iri? iri?", "none"},
 	{all, "rri rri", "none"},
 	{all, "riri riri", "none"},
 	{spinning, "ri? ri? ri?", "none"},
 
-	// Some refuse, some do not.
+	// Some reject, some do not.
 	{all, "iri iii", "arguments"},
 	{all, "rri rii", "arguments"},
 	{all, "ir ii", "arguments"},
@@ -209,8 +209,8 @@ var mutants = []struct {
 	{freshLook, scenario{spinning, "ir ii", "arguments"}, progress},
 	{freshLook, scenario{spinning, "ii i ii", "lost"}, progress},
 	{secondTest, scenario{spinning, "i? i!", "aborted"}, agreement},
-	{refusedBeatsLeft, scenario{spinning, "ir ii", "arguments"}, rightVerdict},
-	{refusedBeatsLeft, scenario{parked, "ir ii", "arguments"}, rightVerdict},
+	{rejectedBeatsDeparted, scenario{spinning, "ir ii", "arguments"}, rightVerdict},
+	{rejectedBeatsDeparted, scenario{parked, "ir ii", "arguments"}, rightVerdict},
 	{wordThenEvent, scenario{spinning, "i -", "lost"}, progress},
 	{firstCause, scenario{spinning, "w i", "mismatch"}, oneVerdict},
 
@@ -230,7 +230,7 @@ var mutants = []struct {
 	{tokensStay, scenario{sleeping, "iw? iw?", "none"}, progress},
 	{tokensStay, scenario{parked, "ii? ii?", "none"}, progress},
 
-	{countsRefused, scenario{parked, "rri rri", "none"}, progress},
+	{countsRejected, scenario{parked, "rri rri", "none"}, progress},
 	{runnerLooksAtFail, scenario{parked, "I i", "none cancelled"}, memorySafety},
 	{runnerLooksAtFail, scenario{parked, "M M", "none cancelled"}, memorySafety},
 	{leaverWaitsForRunners, scenario{parked, "I i", "none cancelled"}, memorySafety},
@@ -245,7 +245,7 @@ var mutants = []struct {
 	{claimsAreCAS, scenario{spinning, "ss ss", "none"}, memorySafety},
 	{stealThenDone, scenario{spinning, "S s s", "none cancelled"}, memorySafety},
 	{looksAtAll, scenario{spinning, "i -? -", "lost"}, progress},
-	{leftThenWord, scenario{sleeping, "i+ i i", "none lost"}, agreement},
+	{departedThenWord, scenario{sleeping, "i+ i i", "none lost"}, agreement},
 	{calmBefore, scenario{spinning, "ri r r?", "lost"}, progress},
 	{calmIsQuiet, scenario{spinning, "ii ir", "arguments"}, progress},
 	{sleepersSuspect, scenario{sleeping, "ii+ ii", "none lost"}, progress},

@@ -10,7 +10,7 @@ const (
 	twoLines
 	freshLook
 	secondTest
-	refusedBeatsLeft
+	rejectedBeatsDeparted
 	wordThenEvent
 	firstCause
 
@@ -25,7 +25,7 @@ const (
 	flagThenTest
 	tokensStay
 
-	countsRefused
+	countsRejected
 	runnerLooksAtFail
 	leaverWaitsForRunners
 	loweringWakes
@@ -43,7 +43,7 @@ const (
 	numberFirst
 
 	looksAtAll
-	leftThenWord
+	departedThenWord
 	calmBefore
 	calmIsQuiet
 
@@ -54,13 +54,13 @@ const (
 )
 
 var ruleWords = [rules]string{
-	settles:          "a rank that refused calls publishes when every peer has refused the same calls",
-	twoLines:         "consecutive calls alternate between two lines",
-	freshLook:        "every wait looks at fail, left and refused once before it relies on an unchanged events",
-	secondTest:       "an interrupted wait tests once more before it fails",
-	refusedBeatsLeft: "refused is loaded after left and judged before it",
-	wordThenEvent:    "events is bumped after the word that it announces was stored",
-	firstCause:       "every rank returns the cause that won the CAS",
+	settles:               "a rank that rejected calls publishes when every peer has rejected the same calls",
+	twoLines:              "consecutive calls alternate between two lines",
+	freshLook:             "every wait looks at fail, departed and rejected once before it relies on an unchanged events",
+	secondTest:            "an interrupted wait tests once more before it fails",
+	rejectedBeatsDeparted: "rejected is loaded after departed and judged before it",
+	wordThenEvent:         "events is bumped after the word that it announces was stored",
+	firstCause:            "every rank returns the cause that won the CAS",
 
 	payloadsSuffice:  "a rank that reads payloads checks nothing else, also in a call that might have touched memory",
 	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory, and only then",
@@ -73,7 +73,7 @@ var ruleWords = [rules]string{
 	flagThenTest:      "a rank tests once more after it has flagged itself as asleep",
 	tokensStay:        "a token stays in the channel for a rank that is not asleep yet",
 
-	countsRefused:         "arrived counts refused calls as well",
+	countsRejected:        "arrived counts rejected calls as well",
 	runnerLooksAtFail:     "the last arriver loads fail after it raises runners and before it touches memory",
 	leaverWaitsForRunners: "a failed call returns when runners is 0",
 	loweringWakes:         "a rank that lowers runners to 0 then loads fail and, if it is set, leaves tokens",
@@ -86,9 +86,9 @@ var ruleWords = [rules]string{
 	stealThenDone:         "a rank is done when it has run the last body that it claimed",
 	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
 	looksAtAll:            "a wait looks at all peers, whichever it waits for",
-	leftThenWord:          "left of a peer, and its lock, are loaded before the word of that peer",
+	departedThenWord:      "departed of a peer, and its lock, are loaded before the word of that peer",
 	calmBefore:            "a look at all peers covers the events that were loaded before it",
-	calmIsQuiet:           "looks at all peers are left out only after one that found that none has left or refused this call or a later one",
+	calmIsQuiet:           "looks at all peers are left out only after one that found that none has left or rejected this call or a later one",
 	sleepersSuspect:       "a sleep is bounded, and after it timed out a rank looks at everything and at the others' locks",
 	deadAreOut:            "a failed call does not wait for the dead",
 	numberFirst:           "a call has its number before anything, also a Close, can end it",

@@ -11,11 +11,11 @@ type state struct {
 
 	// Words of the group, written by several ranks.
 	fail     cause // CAS from the zero cause: all ranks return the first failure
-	events   uint8 // bumped after every refusal, departure and failure
+	events   uint8 // bumped after every rejection, departure and failure
 	sleepers uint8 // number of ranks flagged as asleep
 
 	// The same, for parked mode.
-	arrived   uint8 // calls made or refused, over all ranks
+	arrived   uint8 // calls made or rejected, over all ranks
 	completed uint8 // the last call of which every body was run
 	runners   uint8 // number of ranks that may be running the bodies of others
 	job       uint8 // the last call that wants helpers
@@ -26,13 +26,13 @@ type state struct {
 // A rank is one participant.
 type rank struct {
 	// Words that it writes and its peers read.
-	line    [2]line
-	done    uint8 // the last call in which it has finished with its peers' memory
-	out     uint8 // the last call that it left on a failure
-	refused run
-	left    bool  // it makes no more calls
-	waitOn  uint8 // 1 + the peer it sleeps for
-	token   bool  // in its channel
+	line     [2]line
+	done     uint8 // the last call in which it has finished with its peers' memory
+	out      uint8 // the last call that it left on a failure
+	rejected run
+	departed bool  // it makes no more calls
+	waitOn   uint8 // 1 + the peer it sleeps for
+	token    bool  // in its channel
 
 	claimed uint8 // the last call in which its body was claimed: by itself, or by a peer
 
@@ -40,37 +40,37 @@ type rank struct {
 	closed bool // it was closed, by itself or by another goroutine
 
 	// Private.
-	number   uint8 // of the call that it gives up, if it does
-	at       pc    // the next step
-	then     pc    // where to go on after tokens
-	call     uint8 // index into its script: the number of the call is one more
-	owed     uint8 // calls refused since it last published
-	peer     uint8 // position in a loop over its peers
-	wait     wait
-	seen     int8  // events, as of the last look of this wait
-	look     uint8 // position in a loop over those it looks at
-	before   int8  // events, as of the beginning of that,
-	quiet    bool  // which has found nothing so far
-	calm     int8  // events, as of a look at all that has found nothing
-	sawLeft  bool  // a peer's left, as loaded
-	who      uint8 // is gone, or has refused
-	suspects bool  // its sleep timed out: it looks at locks
-	known    uint8 // the dead (bits) it has found in this wait
-	slept    bool  // whether sleepers was not 0, as loaded
-	flagged  bool  // it counts among sleepers
-	why      kind  // what interrupted it
-	last     bool  // it is the last arriver
-	helped   bool  // it will run no more bodies in this call
-	ran      uint8
+	number      uint8 // of the call that it gives up, if it does
+	at          pc    // the next step
+	then        pc    // where to go on after tokens
+	call        uint8 // index into its script: the number of the call is one more
+	owed        uint8 // calls rejected since it last published
+	peer        uint8 // position in a loop over its peers
+	wait        wait
+	seen        int8  // events, as of the last look of this wait
+	look        uint8 // position in a loop over those it looks at
+	before      int8  // events, as of the beginning of that,
+	quiet       bool  // which has found nothing so far
+	calm        int8  // events, as of a look at all that has found nothing
+	sawDeparted bool  // a peer's departed, as loaded
+	who         uint8 // is gone, or has rejected
+	suspects    bool  // its sleep timed out: it looks at locks
+	known       uint8 // the dead (bits) it has found in this wait
+	slept       bool  // whether sleepers was not 0, as loaded
+	flagged     bool  // it counts among sleepers
+	why         kind  // what interrupted it
+	last        bool  // it is the last arriver
+	helped      bool  // it will run no more bodies in this call
+	ran         uint8
 
 	// Notes of the checker.
-	exposed  uint8 // the call in which its memory may be touched
-	made     uint8 // the last call it published
-	verdict  cause // the error it returned
-	ok       uint8 // calls (bits, so at most 8) that succeeded,
-	failed   uint8 // that failed for reasons of the group,
-	refusals uint8 // that it refused,
-	tore     uint8 // and that it was torn out of, so that others may succeed
+	exposed    uint8 // the call in which its memory may be touched
+	made       uint8 // the last call it published
+	verdict    cause // the error it returned
+	ok         uint8 // calls (bits, so at most 8) that succeeded,
+	failed     uint8 // that failed for reasons of the group,
+	rejections uint8 // that it rejected,
+	tore       uint8 // and that it was torn out of, so that others may succeed
 }
 
 // A line is what a rank brings to a call. The epoch is atomic; call and name stand for hash, payload and
@@ -81,7 +81,7 @@ type line struct {
 	name  byte
 }
 
-// A run is count refused calls, from first on: one word.
+// A run is count rejected calls, from first on: one word.
 type run struct{ first, count uint8 }
 
 func (r run) covers(first, count uint8) bool {
@@ -110,7 +110,7 @@ const (
 	panicked       // the kernel failed on one rank
 	aborted        // a worker returned an error, or another goroutine aborted the group
 	lost           // a peer left that was still needed
-	arguments      // some ranks refused the call and some did not
+	arguments      // some ranks rejected the call and some did not
 	mismatch       // the ranks made different calls
 	closed         // this rank was closed by another goroutine: to the others, it is lost
 	foundFail      // not a cause: this rank found one
@@ -124,7 +124,7 @@ func (k kind) String() string { return kindNames[k] }
 type wait uint8
 
 const (
-	forRefused   wait = iota // a peer has refused the calls that this rank has refused
+	forRejected  wait = iota // a peer has rejected the calls that this rank has rejected
 	forEpoch                 // a peer has published this call
 	forDone                  // a peer has finished with the memory of all ranks
 	forBodies                // the body of a rank, its own too, was run

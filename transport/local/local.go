@@ -41,12 +41,12 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	return newGroup(ranks, parked, cores, func() { hosted.Add(-1) })
 }
 
-// newGroup returns the endpoints of a new group. Each endpoint calls left when it leaves.
-func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoint {
+// newGroup returns the endpoints of a new group. Each endpoint calls onLeave when it leaves.
+func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.Endpoint {
 	g := &group{
 		parked:    parked,
 		cores:     cores,
-		left:      left,
+		onLeave:   onLeave,
 		handles:   make([]handle, ranks),
 		claimed:   make([]paddedWord, ranks),
 		callBoxes: make(mailboxes, ranks),
@@ -59,6 +59,7 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 	g.Group = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, groupsync.NewGoroutines(ranks))
 	g.causes = causes{failures: make([]*transport.Failure, ranks), reasons: make([][2]atomic.Pointer[reason], ranks)}
 	var slots groupsync.Slots
+
 	if !g.parked {
 		slots = newSlots(ranks)
 	}
@@ -92,7 +93,7 @@ type group struct {
 	*groupsync.Group
 	parked    bool
 	cores     int
-	left      func()
+	onLeave   func()
 	causes    causes
 	handles   []handle
 	callBoxes mailboxes    // messages of calls
@@ -173,8 +174,9 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 			h.displs = e.Displs
 		}
 	}
+
 	if ep.group.parked {
-		return ep.arrive(e)
+		return ep.enterParked(e)
 	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
@@ -211,7 +213,7 @@ func (ep *endpoint) Withdraw() (ended bool) {
 		return ep.withdrawParked()
 	}
 	ep.Member.Withdraw()
-	return ep.AllDone()
+	return ep.AreAllDone()
 }
 
 func (ep *endpoint) Memory() transport.Memory   { return ep }
@@ -238,8 +240,8 @@ func (ep *endpoint) Free() error { return nil }
 
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
-		ep.group.left()
-		ep.group.further.Left(ep.Rank())
+		ep.group.onLeave()
+		ep.group.further.CloseSeats(ep.Rank())
 	}
 	return nil
 }

@@ -29,9 +29,9 @@ type mailboxes []atomic.Pointer[outboxes]
 // outboxes are the mailboxes of one sender, by receiver.
 type outboxes []atomic.Pointer[mailbox]
 
-// of returns the mailbox of an ordered pair of ranks. Either end makes it on first use, because
+// get returns the mailbox of an ordered pair of ranks. Either end makes it on first use, because
 // most algorithms use few pairs.
-func (all mailboxes) of(from, to int) *mailbox {
+func (all mailboxes) get(from, to int) *mailbox {
 	p := &all[from]
 	row := p.Load()
 	if row == nil {
@@ -39,6 +39,7 @@ func (all mailboxes) of(from, to int) *mailbox {
 		p.CompareAndSwap(nil, &made)
 		row = p.Load()
 	}
+
 	b := &(*row)[to]
 	if m := b.Load(); m != nil {
 		return m
@@ -57,7 +58,7 @@ func (all mailboxes) find(from, to int) *mailbox {
 }
 
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
-	b := ep.group.callBoxes.of(ep.Rank(), to)
+	b := ep.group.callBoxes.get(ep.Rank(), to)
 	n := b.posted.Load()
 	if err := ep.AwaitMessage(&b.taken, n, to); err != nil {
 		return 0, err
@@ -69,12 +70,12 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 }
 
 func (ep *endpoint) Drain(to int) error {
-	b := ep.group.callBoxes.of(ep.Rank(), to)
+	b := ep.group.callBoxes.get(ep.Rank(), to)
 	return ep.AwaitMessage(&b.taken, b.posted.Load(), to)
 }
 
 func (ep *endpoint) Next(from int) (transport.Message, error) {
-	b := ep.group.callBoxes.of(from, ep.Rank())
+	b := ep.group.callBoxes.get(from, ep.Rank())
 	if err := ep.AwaitMessage(&b.posted, b.taken.Load()+1, from); err != nil {
 		return transport.Message{}, err
 	}
@@ -82,7 +83,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 func (ep *endpoint) Take(from int) {
-	b := ep.group.callBoxes.of(from, ep.Rank())
+	b := ep.group.callBoxes.get(from, ep.Rank())
 	b.taken.Add(1)
 	ep.WakeWaiter(from)
 }

@@ -15,8 +15,8 @@ type p2p struct {
 // P2P implements transport.Endpoint.
 func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 
-func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.of(l.rank, to) }
-func (l *p2p) inbox(from int) *mailbox { return l.group.p2pBoxes.of(from, l.rank) }
+func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.get(l.rank, to) }
+func (l *p2p) inbox(from int) *mailbox { return l.group.p2pBoxes.get(from, l.rank) }
 
 // TryPut implements transport.P2P. (syncmodel, P2P: writeThenPost)
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
@@ -43,6 +43,7 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	if b.posted.Load() < n {
 		return view, false, nil
 	}
+
 	claim := b.claim.Load()
 	if claim < viewedBy(n) {
 		if l.Failed() || !b.claim.CompareAndSwap(claim, viewedBy(n)) {

@@ -30,20 +30,20 @@ type paddedWord struct {
 // 3.4 us at 64 KiB, and a call with 8 ranks from 4.4 to 2.8 us at 4 B.
 const helpBytes = 256 << 10
 
-// arrive enters a call of a parked group. Rule countsRefused.
-func (ep *endpoint) arrive(e *transport.Arrival) (transport.Role, error) {
+// enterParked enters a call of a parked group. Rule countsRejected.
+func (ep *endpoint) enterParked(e *transport.Arrival) (transport.Role, error) {
 	l := &ep.group.last
-	refused := int64(ep.Refused())
+	rejected := int64(ep.Rejected())
 	ep.Publish(e)
-	if l.arrived.Add(1+refused) == ep.seq*int64(ep.Size()) {
-		return ep.lead(e)
+	if l.arrived.Add(1+rejected) == ep.seq*int64(ep.Size()) {
+		return ep.leadCall(e)
 	}
-	return ep.follow(e)
+	return ep.followCall(e)
 }
 
-// lead runs in the last rank to arrive, while all other ranks sleep or are about to. Rules
+// leadCall runs in the last rank to arrive, while all other ranks sleep or are about to. Rules
 // runnerLooksAtFail, resetThenOpen and completeThenWake.
-func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
+func (ep *endpoint) leadCall(e *transport.Arrival) (transport.Role, error) {
 	l := &ep.group.last
 	// A rank that gives up sets the failure, then waits until runners is 0. A runner
 	// therefore counts itself before it looks for a failure.
@@ -58,6 +58,7 @@ func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
 		ep.endRun()
 		return transport.RunOwn, err
 	}
+
 	if !e.AnyRunner {
 		l.completed.Store(ep.seq)
 		ep.endRun()
@@ -66,6 +67,7 @@ func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
 	}
 	l.claims.Store(0)
 	l.finished.Store(0)
+
 	if helpers := min(1+e.Work/helpBytes, ep.group.cores-1, ep.Size()-1); helpers > 0 {
 		l.open.Store(ep.seq)
 		for i := range helpers {
@@ -76,9 +78,9 @@ func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
 	return transport.RunClaimed, nil
 }
 
-// follow sleeps until the call is completed or accepts helpers.
-func (ep *endpoint) follow(e *transport.Arrival) (transport.Role, error) {
-	help, err := ep.rest(e.AnyRunner)
+// followCall sleeps until the call is completed or accepts helpers.
+func (ep *endpoint) followCall(e *transport.Arrival) (transport.Role, error) {
+	help, err := ep.awaitCompletion(e.AnyRunner)
 	switch {
 	case err != nil:
 		return transport.RunOwn, err
@@ -90,14 +92,15 @@ func (ep *endpoint) follow(e *transport.Arrival) (transport.Role, error) {
 	return transport.RunOwn, nil // the last arriver has checked for all ranks
 }
 
-// rest sleeps until the call is completed. If this rank may help, rest also returns when there
-// are bodies to run; the rank then counts as a runner. Rule helpersAreRunners.
-func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
+// awaitCompletion sleeps until the call is completed. If this rank may help, it also returns when
+// there are bodies to run; the rank then counts as a runner. Rule helpersAreRunners.
+func (ep *endpoint) awaitCompletion(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
 		if l.differing.Load() == ep.seq {
 			return false, ep.Compare()
 		}
+
 		if mayHelp && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
 			l.runners.Add(1)
 			if !ep.Failed() {
@@ -106,8 +109,8 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 			}
 			ep.endRun()
 		}
-		if err := ep.Look(); err != nil {
-			switch { // what the last arriver found takes precedence over what followed from it
+		if err := ep.CheckEntry(); err != nil {
+			switch { // the last arriver's finding takes precedence over its consequences
 			case l.completed.Load() >= ep.seq:
 				return false, nil
 			case l.differing.Load() == ep.seq:
@@ -146,7 +149,7 @@ func (ep *endpoint) releaseParked(failed bool) error {
 		return nil
 	}
 	ep.endRun()
-	_, err := ep.rest(false)
+	_, err := ep.awaitCompletion(false)
 	return err
 }
 

@@ -5,10 +5,10 @@ package local
 // while it waited takes many times longer to wake up than its body takes, so ranks that are
 // awake run the bodies of sleepers.
 type bodies struct {
-	asked   bool // the rank has tried to claim its own body
-	own     bool // and has got it
-	running int  // the rank whose body runs, or noRank
-	next    int  // the next rank to look at
+	hasAsked bool // the rank has tried to claim its own body
+	hasOwn   bool // and has got it
+	running  int  // the rank whose body runs, or noRank
+	next     int  // the next rank to look at
 }
 
 const noRank = -1
@@ -16,17 +16,18 @@ const noRank = -1
 // claimAsleep returns this rank's own body first, then bodies of ranks that sleep.
 func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 	b := &ep.bodies
-	if !b.asked {
-		b.asked = true
-		b.own = ep.claim(ep.Rank())
+	if !b.hasAsked {
+		b.hasAsked = true
+		b.hasOwn = ep.claim(ep.Rank())
 		b.running = ep.Rank()
-		return ep.Rank(), b.own
+		return ep.Rank(), b.hasOwn
 	}
 	if b.running != ep.Rank() {
 		ep.Done(b.running)
 	}
-	for ; b.own && b.next < ep.Size(); b.next++ {
-		if r := b.next; ep.Asleep(r) && ep.claim(r) {
+
+	for ; b.hasOwn && b.next < ep.Size(); b.next++ {
+		if r := b.next; ep.IsAsleep(r) && ep.claim(r) {
 			b.running = r
 			return r, true
 		}
@@ -50,7 +51,7 @@ func (ep *endpoint) awaitBodies(failed bool) error {
 	if failed {
 		return nil
 	}
-	if ep.bodies.own {
+	if ep.bodies.hasOwn {
 		ep.Done(ep.Rank())
 	}
 	return ep.AwaitDone()

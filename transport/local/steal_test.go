@@ -31,7 +31,7 @@ func TestBodiesOfSleepers(t *testing.T) {
 			for seq := uint64(1); seq <= calls; seq++ {
 				if r == int(seq)%ranks { // arrives last, when all other ranks sleep
 					for peer := range ranks {
-						for peer != r && !ep.Asleep(peer) {
+						for peer != r && !ep.IsAsleep(peer) {
 							runtime.Gosched()
 						}
 					}

@@ -148,7 +148,7 @@ func (ep *endpoint) Withdraw() (ended bool) {
 
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
-		ep.further.Left(ep.Rank())
+		ep.further.CloseSeats(ep.Rank())
 	}
 	return nil
 }

@@ -7,23 +7,24 @@ import (
 	"github.com/goccl/goccl/internal/spin"
 )
 
-// If each rank has a core, a wait polls for leastPoll, or for as long as a wake-up takes here if that
-// is longer, and then parks. A rank that computes for less than that longer than the others
+// If each rank has a core, a wait polls for leastPoll, or for as long as a wake-up takes here if
+// that is longer, and then parks. A rank that computes for less than that longer than the others
 // therefore finds them polling, and no call waits for a rank to wake up.
 //
 // A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
 // took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits
-// then poll for about a microsecond only: in minEarly waits at first, because other threads run now
-// and then, and in twice as many each time that the core is lost again. If it is lost to goroutines, these are
-// four times as many, since to park costs little then, and a wait that keeps the core halves the
-// number: a garbage collection is over soon, and more ranks than processors stay.
+// then poll for about a microsecond only: in minEarly waits at first, because other threads run
+// now and then, and in twice as many each time that the core is lost again. If it is lost to
+// goroutines, these are four times as many, since to park costs little then, and a wait that keeps
+// the core halves the number: a garbage collection is over soon, and more ranks than processors
+// stay.
 //
 // Where the clock stands still, as in a bubble of testing/synctest, a count of pauses ends a poll.
 // Elsewhere it would not do: how long a pause takes is measured once, and changes.
 //
-// A rank that has just woken another one polls until that has had time to wake up, unless the other
-// one needs the rank's processor for that. It would otherwise park meanwhile, and the two would go on
-// waking each other.
+// A rank that has just woken another one polls until that has had time to wake up, unless the
+// other one needs the rank's processor for that. It would otherwise park meanwhile, and the two
+// would go on waking each other.
 const (
 	leastPoll   = 400 * time.Microsecond
 	crowdTime   = 100 * time.Microsecond
@@ -52,8 +53,24 @@ type budget struct {
 	maxYields   int           // 0 if ranks are goroutines
 	early       int           // the next waits that park early
 	backOff     int           // early after the core was lost last; less after a wait that did not lose it
-	crowd       bool          // it was lost to goroutines
+	crowded     bool          // it was lost to goroutines
 	goroutines  *[3]metrics.Sample
+}
+
+// budgets are those of a rank's calls.
+type budgets struct {
+	current  *budget // of the current call
+	spinning budget
+	sleeping budget // of calls with NoSpin: zero
+	woke     bool   // the last word that the rank has stored has woken another rank
+}
+
+// begin chooses the budget of a call.
+func (b *budgets) begin(noSpin bool) {
+	b.current = &b.spinning
+	if noSpin {
+		b.current = &b.sleeping
+	}
 }
 
 // newBudget returns the budget of waits that poll if poll is set, and yield if processes is not
@@ -75,16 +92,16 @@ func newBudget(poll bool, processes Processes) (b budget) {
 
 // wait is the state of one wait. The zero value starts one.
 type wait struct {
-	pauses int
-	yields int
-	wakes  bool // the rank has just woken another one
-	polled bool // the poll is over
-	lost   bool // the core was lost
-	crowd  bool // to goroutines
-	looked bool
-	parked bool
-	woken  bool   // it has returned from a sleep and not looked since
-	events uint64 // as of the last look
+	pauses  int
+	yields  int
+	wakes   bool // the rank has just woken another one
+	polled  bool // the poll is over
+	lost    bool // the core was lost
+	crowded bool // to goroutines
+	looked  bool
+	parked  bool
+	woken   bool   // it has returned from a sleep and not looked since
+	events  uint64 // as of the last look
 
 	// Times of clock: of the first and the last look at it, of the last count of goroutines and of
 	// the last one that found none without a processor. All are 0 before the first look.
@@ -114,6 +131,7 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 		w.pauses++
 		b.poll(w)
 		return paused
+
 	case w.yields < b.maxYields && b.early == 0 && !w.lost && !w.parked:
 		w.yields++
 		w.lost = !processes.Yield()
@@ -122,12 +140,13 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 		w.parked = true
 		return announced
 	}
+
 	return asleep
 }
 
 // poll determines, after a pause, whether the poll is over.
 func (b *budget) poll(w *wait) {
-	early := b.early > 0 && (!w.wakes || b.crowd)
+	early := b.early > 0 && (!w.wakes || b.crowded)
 	w.polled = early && w.pauses >= b.earlyPauses
 	if w.pauses%lookEvery != 0 {
 		return
@@ -138,14 +157,16 @@ func (b *budget) poll(w *wait) {
 	}
 	w.lost = now-w.last > timeSlice
 	w.last = now
+
 	if now-w.counted >= countEvery {
 		w.counted = now
-		if waiting(b.goroutines) == 0 {
+		if countWaiting(b.goroutines) == 0 {
 			w.roomy = now
 		}
-		w.crowd = now-w.roomy >= crowdTime
-		w.lost = w.lost || w.crowd
+		w.crowded = now-w.roomy >= crowdTime
+		w.lost = w.lost || w.crowded
 	}
+
 	limit := b.pollTime
 	if b.early > 0 {
 		limit = b.wakeTime
@@ -153,10 +174,10 @@ func (b *budget) poll(w *wait) {
 	w.polled = w.polled || w.lost || now-w.began >= limit || now == w.began && w.pauses >= b.mostPauses
 }
 
-// waiting returns how many goroutines of this process are ready to run and find all processors
-// busy, in 0.2 us. A goroutine that was woken while a processor is idle does not count: it will soon
-// run there. Tests replace it.
-var waiting = func(goroutines *[3]metrics.Sample) uint64 {
+// countWaiting returns how many goroutines of this process are ready to run and find all processors
+// busy, in 0.2 us. A goroutine that was woken while a processor is idle does not count: it will
+// soon run there. Tests replace it.
+var countWaiting = func(goroutines *[3]metrics.Sample) uint64 {
 	metrics.Read(goroutines[:])
 	runnable, running, processors := goroutines[0].Value.Uint64(), goroutines[1].Value.Uint64(), goroutines[2].Value.Uint64()
 	if running < processors {
@@ -169,16 +190,17 @@ var waiting = func(goroutines *[3]metrics.Sample) uint64 {
 func (b *budget) end(w *wait) {
 	switch {
 	case w.lost:
-		b.crowd = w.crowd
+		b.crowded = w.crowded
 		growth := 2
-		if w.crowd {
+		if w.crowded {
 			growth = 4
 		}
+
 		b.backOff = min(max(growth*b.backOff, minEarly), maxEarly)
 		b.early = b.backOff
 	case b.early > 0:
 		b.early--
-	case w.pauses+w.yields > 0 && b.crowd:
+	case w.pauses+w.yields > 0 && b.crowded:
 		b.backOff /= 2
 	case w.pauses+w.yields > 0:
 		b.backOff = 0

@@ -28,10 +28,10 @@ func newPoller(t *testing.T) *poller {
 // setClock replaces the clock by one that advances by tick whenever it is read, and lets no
 // goroutine wait for a processor.
 func setClock(t *testing.T, tick *time.Duration) {
-	now, realClock, realWaiting := time.Hour, clock, waiting
+	now, realClock, realWaiting := time.Hour, clock, countWaiting
 	clock = func() time.Duration { now += *tick; return now }
-	waiting = func(*[3]metrics.Sample) uint64 { return 0 }
-	t.Cleanup(func() { clock, waiting = realClock, realWaiting })
+	countWaiting = func(*[3]metrics.Sample) uint64 { return 0 }
+	t.Cleanup(func() { clock, countWaiting = realClock, realWaiting })
 }
 
 // wait makes a wait that is over after at most that many pauses, and returns whether it has parked
@@ -120,7 +120,7 @@ func TestWakersPoll(t *testing.T) {
 func TestCrowdedProcessors(t *testing.T) {
 	p := newPoller(t)
 	counts := 0
-	waiting = func(*[3]metrics.Sample) uint64 { // for most of crowdTime, again and again
+	countWaiting = func(*[3]metrics.Sample) uint64 { // for most of crowdTime, again and again
 		counts++
 		return uint64(counts % int(crowdTime/countEvery-1))
 	}
@@ -128,7 +128,7 @@ func TestCrowdedProcessors(t *testing.T) {
 	require.Equal(t, p.looks(p.pollTime), pauses)
 	require.Zero(t, p.early)
 
-	crowd := func(goroutines uint64) { waiting = func(*[3]metrics.Sample) uint64 { return goroutines } }
+	crowd := func(goroutines uint64) { countWaiting = func(*[3]metrics.Sample) uint64 { return goroutines } }
 	lose := func() (early int) {
 		crowd(1)
 		_, pauses := p.wait(forever, false)
@@ -168,14 +168,14 @@ func TestLostCoresAreTold(t *testing.T) {
 		require.NoError(t, r.AwaitAll())
 	}
 	call()
-	waiting = func(*[3]metrics.Sample) uint64 { return 1 }
+	countWaiting = func(*[3]metrics.Sample) uint64 { return 1 }
 	call()
 	require.Empty(t, n.lost)
-	require.Equal(t, minEarly, r.spinning.early)
+	require.Equal(t, minEarly, r.budgets.spinning.early)
 	for range minEarly {
 		call()
 	}
-	waiting = func(*[3]metrics.Sample) uint64 { return 0 }
+	countWaiting = func(*[3]metrics.Sample) uint64 { return 0 }
 	p.tick = 2 * timeSlice
 	call()
 	require.Equal(t, []int{1}, n.lost)
@@ -190,7 +190,7 @@ func TestWaiting(t *testing.T) {
 	for range 3 {
 		done.Go(func() {})
 	}
-	require.GreaterOrEqual(t, waiting(b.goroutines), uint64(3))
+	require.GreaterOrEqual(t, countWaiting(b.goroutines), uint64(3))
 	done.Wait()
-	require.Zero(t, testing.AllocsPerRun(100, func() { waiting(b.goroutines) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { countWaiting(b.goroutines) }))
 }

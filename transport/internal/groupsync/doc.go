@@ -14,7 +14,7 @@
 // finished reading the lines of s.
 //
 // A rejected call returns without waiting, so it must not touch the lines. Instead it extends
-// the run of calls in refusedFirst and refusedLast. The rank's next call that is not rejected
+// the run of calls in rejectedFirst and rejectedLast. The rank's next call that is not rejected
 // settles the run: it waits until every peer has rejected the same calls.
 //
 // A call that exposes memory ends with a completion: each rank stores done and waits for done

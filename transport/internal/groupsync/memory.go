@@ -51,42 +51,48 @@ func (l *line) memory() (m memory) {
 	return m
 }
 
-// newKnown returns one memory per rank, on separate cache lines.
-func newKnown(ranks int) []memory {
-	const pad = 128 / 32
-	return make([]memory, pad+ranks+pad)[pad : pad+ranks]
+// memories are the memory of all ranks in one call. The zero memories are those of ranks that do
+// not share an address space, which never compare them.
+type memories struct {
+	known  []memory  // by rank
+	sorted []written // scratch for comparing the memory of many ranks
 }
 
-// compareMemory returns an error if memory that one rank writes in the call overlaps memory
-// that another rank reads or writes. Every rank checks all pairs, so that all ranks return the
-// same error before any rank has written.
-func (r *Member) compareMemory() error {
-	p := r.seq & 1
-	for rank, s := range r.group.states {
-		r.known[rank] = s.line[p].memory()
+// newMemories returns the memories of that many ranks, on separate cache lines.
+func newMemories(ranks int) memories {
+	const pad = 128 / 32
+	return memories{known: make([]memory, pad+ranks+pad)[pad : pad+ranks]}
+}
+
+// compare returns an error if memory that one rank writes in a call overlaps memory that another
+// rank reads or writes. Every rank checks all pairs, so that all ranks return the same error
+// before any rank has written.
+func (m *memories) compare(states []*State, seq uint64) error {
+	for rank, s := range states {
+		m.known[rank] = s.line[seq&1].memory()
 	}
-	if !r.overlapping() {
+	if !m.overlap() {
 		return nil
 	}
-	err := &transport.OverlapError{Ranks: overlapped(r.known), Seq: r.seq}
-	clear(r.known)
+	err := &transport.OverlapError{Ranks: overlappedRanks(m.known), Seq: seq}
+	clear(m.known)
 	return err
 }
 
-// pairRanks is the largest number of ranks for which overlapping checks all pairs. At 64 ranks
-// this takes as long as sorting (5 us); at 1024 ranks it takes 3 ms, and sorting 0.1 ms.
+// pairRanks is the largest number of ranks for which overlap checks all pairs. At 64 ranks this
+// takes as long as sorting (5 us); at 1024 ranks it takes 3 ms, and sorting 0.1 ms.
 const pairRanks = 64
 
-// overlapping reports whether memory that one rank writes overlaps memory that another rank
-// reads or writes.
-func (r *Member) overlapping() bool {
-	if len(r.known) <= pairRanks {
-		return overlapping(r.known)
+// overlap reports whether memory that one rank writes overlaps memory that another rank reads or
+// writes.
+func (m *memories) overlap() bool {
+	if len(m.known) <= pairRanks {
+		return overlapInPairs(m.known)
 	}
-	if r.sorted == nil {
-		r.sorted = make([]written, 0, len(r.known))
+	if m.sorted == nil {
+		m.sorted = make([]written, 0, len(m.known))
 	}
-	return overlappingSorted(r.known, r.sorted)
+	return overlapSorted(m.known, m.sorted)
 }
 
 // written is the memory that a rank writes.
@@ -95,9 +101,9 @@ type written struct {
 	rank int
 }
 
-// overlappingSorted is overlapping for many ranks. sorted must have capacity for one entry per
+// overlapSorted is overlapInPairs for many ranks. sorted must have capacity for one entry per
 // rank.
-func overlappingSorted(all []memory, sorted []written) bool {
+func overlapSorted(all []memory, sorted []written) bool {
 	for rank, m := range all {
 		if m.writes.Hi != 0 {
 			sorted = append(sorted, written{m.writes, rank})
@@ -109,6 +115,7 @@ func overlappingSorted(all []memory, sorted []written) bool {
 			return true
 		}
 	}
+
 	for rank, m := range all { // the written spans are disjoint, so their ends are sorted as well
 		i, _ := slices.BinarySearchFunc(sorted, m.reads.Lo, func(w written, lo uint64) int {
 			if w.Hi <= lo {
@@ -122,33 +129,34 @@ func overlappingSorted(all []memory, sorted []written) bool {
 			}
 		}
 	}
+
 	return false
 }
 
-// overlapping reports whether memory that one rank writes overlaps memory that another rank
+// overlapInPairs reports whether memory that one rank writes overlaps memory that another rank
 // reads or writes. It has no branches that depend on addresses, which no processor can predict.
-func overlapping(all []memory) bool {
+func overlapInPairs(all []memory) bool {
 	var found uint64
 	for i := range all {
 		a := &all[i]
 		for j := range all[:i] {
 			b := &all[j]
-			found |= overlap(a.writes, b.writes) | overlap(a.writes, b.reads) | overlap(a.reads, b.writes)
+			found |= overlapBit(a.writes, b.writes) | overlapBit(a.writes, b.reads) | overlapBit(a.reads, b.writes)
 		}
 	}
 	return found != 0
 }
 
-// overlap returns 1 if the spans overlap and 0 otherwise.
-func overlap(s, t transport.Span) uint64 {
+// overlapBit returns 1 if the spans overlap and 0 otherwise.
+func overlapBit(s, t transport.Span) uint64 {
 	_, a := bits.Sub64(s.Lo, t.Hi, 0)
 	_, b := bits.Sub64(t.Lo, s.Hi, 0)
 	return a & b
 }
 
-// overlapped returns the first rank that writes memory which other ranks read or write, and
+// overlappedRanks returns the first rank that writes memory which other ranks read or write, and
 // those ranks.
-func overlapped(all []memory) (ranks []int) {
+func overlappedRanks(all []memory) (ranks []int) {
 	for i, a := range all {
 		for j, b := range all {
 			if i == j || a.writes.Overlaps(b.writes) || a.writes.Overlaps(b.reads) {

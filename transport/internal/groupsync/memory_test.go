@@ -34,11 +34,11 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 				all[i].reads = transport.Span{Lo: 1 << 20, Hi: 1<<20 + 4}
 			}
 		}
-		want := overlapping(all)
-		if got := overlappingSorted(all, make([]written, 0, len(all))); got != want {
+		want := overlapInPairs(all)
+		if got := overlapSorted(all, make([]written, 0, len(all))); got != want {
 			t.Fatalf("%v: %v, want %v", all, got, want)
 		}
-		if ranks := overlapped(all); want != (len(ranks) > 1) {
+		if ranks := overlappedRanks(all); want != (len(ranks) > 1) {
 			t.Fatalf("%v: %v, but names %v", all, want, ranks)
 		}
 		if want {
@@ -57,13 +57,13 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 func BenchmarkOverlapping(b *testing.B) {
 	for _, n := range []int{2, 8, 64, 65, 256, 1024} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			m := &Member{known: make([]memory, n)}
+			m := &memories{known: make([]memory, n)}
 			for i, at := range rand.Perm(n) {
 				lo := uint64(1000*at + 1)
 				m.known[i] = memory{transport.Span{Lo: lo, Hi: lo + 400}, transport.Span{Lo: lo + 500, Hi: lo + 900}}
 			}
 			for b.Loop() {
-				if m.overlapping() {
+				if m.overlap() {
 					b.Fatal("no two overlap")
 				}
 			}

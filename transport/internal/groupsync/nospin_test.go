@@ -17,7 +17,7 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	states := []*State{new(State), new(State)}
 	n := &neighbour{state: states[1]}
 	r := NewMember(NewGroup(states, new(Words), nil, n), 0, nil, true)
-	before := r.spinning
+	before := r.budgets.spinning
 	const calls = 200
 	for range calls {
 		n.seq++
@@ -33,8 +33,8 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	if n.sleeps != calls || n.yields != 0 {
 		t.Errorf("%d calls with NoSpin slept %d times and yielded %d times", calls, n.sleeps, n.yields)
 	}
-	if r.noSpin != (budget{}) || r.spinning != before {
-		t.Errorf("the budgets are %+v and %+v, want zero and %+v", r.noSpin, r.spinning, before)
+	if r.budgets.sleeping != (budget{}) || r.budgets.spinning != before {
+		t.Errorf("the budgets are %+v and %+v, want zero and %+v", r.budgets.sleeping, r.budgets.spinning, before)
 	}
 	n.seq++
 	e := &transport.Arrival{Ctx: context.Background(), Seq: n.seq}

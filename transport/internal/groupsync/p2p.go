@@ -13,13 +13,14 @@ type P2P struct {
 	member *Member
 	budget budget
 	events uint64        // as of the end of the last Rest
-	dead   []atomic.Bool // by rank: the process was found dead
-	looked suspicion
+	isDead []atomic.Bool // by rank: the process was found dead
 	woken  atomic.Bool
 	served Served
-	on     int    // the rank of the last WaitFor; -1: no particular rank
-	shown  uint64 // the value of p2pWaitOn
-	_      [128]byte
+
+	suspicion suspicion
+	awaited   int    // the rank of the last WaitFor; -1: no particular rank
+	shown     uint64 // the value of p2pWaitOn
+	_         [128]byte
 }
 
 // Served returns how many parts of P2P messages rank by has put for rank of, plus how many it
@@ -28,35 +29,38 @@ type Served func(by, of int) uint64
 
 // NewP2P returns the P2P of a rank. If poll is set, Rest polls before it sleeps.
 func NewP2P(r *Member, poll bool, served Served) *P2P {
-	return &P2P{member: r, budget: newBudget(poll, r.group.processes), dead: make([]atomic.Bool, r.Size()), served: served, on: -1}
+	return &P2P{member: r, budget: newBudget(poll, r.group.processes), isDead: make([]atomic.Bool, r.Size()), served: served, awaited: -1}
 }
 
 // Rest implements transport.P2P. It tests once more after it has announced that it rests.
 // (syncmodel, P2P: announceThenTest)
 func (l *P2P) Rest(ready func() bool, noSpin bool) {
-	own := &l.budget
+	b := &l.budget
 	if noSpin {
-		own = new(budget)
+		b = new(budget)
 	}
 	g := l.member.group
 	var w wait
+
 	for {
 		edge := l.edge(&w) // before ready looks: anything served later makes it void
-		if ready() || l.news() {
+		if ready() || l.hasNews() {
 			break
 		}
-		switch own.spend(&w, g.processes) {
+
+		switch b.spend(&w, g.processes) {
 		case announced:
 			l.member.state.resting.Store(1)
 		case asleep:
-			l.show(edge)
+			l.showWait(edge)
 			woken := g.rest.Sleep(g.p2p(l.member.rank), nil)
-			if g.processes != nil && l.looked.arises(woken) {
+			if g.processes != nil && l.suspicion.arises(woken) {
 				l.findDead()
 			}
 		}
 	}
-	own.end(&w)
+
+	b.end(&w)
 	if w.parked {
 		l.member.state.resting.Store(0)
 	}
@@ -64,10 +68,10 @@ func (l *P2P) Rest(ready func() bool, noSpin bool) {
 
 // WaitFor implements transport.P2P. Other ranks see it only once a Rest sleeps.
 func (l *P2P) WaitFor(peer int) {
-	if l.on != peer || l.shown&gaveUp != 0 {
-		l.show(0)
+	if l.awaited != peer || l.shown&gaveUp != 0 {
+		l.showWait(0)
 	}
-	l.on = peer
+	l.awaited = peer
 }
 
 // A value of p2pWaitOn consists of 1 + the rank that the P2P waits for, and of what that rank
@@ -79,17 +83,17 @@ const (
 
 // edge returns the value of p2pWaitOn for a wait that has started to sleep.
 func (l *P2P) edge(w *wait) uint64 {
-	if !w.parked || l.on < 0 {
+	if !w.parked || l.awaited < 0 {
 		return 0
 	}
-	return l.edgeTo(l.member.rank, l.on)
+	return l.edgeTo(l.member.rank, l.awaited)
 }
 
 func (l *P2P) edgeTo(waiter, on int) uint64 {
 	return l.served(on, waiter)<<24&edgeServed | uint64(on+1)
 }
 
-func (l *P2P) show(edge uint64) {
+func (l *P2P) showWait(edge uint64) {
 	if l.shown != edge {
 		l.shown = edge
 		l.member.state.p2pWaitOn.Store(edge)
@@ -100,18 +104,20 @@ func (l *P2P) show(edge uint64) {
 // served the waiter nothing more. If that rank has, and the waiter has not looked, the waiter is
 // the rank that makes no progress, wherever it was stopped.
 func (l *P2P) Behind(peer int) int {
-	if l.on >= 0 {
-		l.shown = l.edgeTo(l.member.rank, l.on) | gaveUp
+	if l.awaited >= 0 {
+		l.shown = l.edgeTo(l.member.rank, l.awaited) | gaveUp
 		l.member.state.p2pWaitOn.Store(l.shown)
 		l.member.gaveUp.Store(true)
 	}
-	l.member.settled()
+	l.member.catchUp()
+
 	g := l.member.group
-	return l.member.follow(peer, func(who int) uint64 {
+	return l.member.followWaits(peer, func(who int) uint64 {
 		s := g.states[who]
 		if on := s.waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(g.states)) {
 			return on
 		}
+
 		edge := s.p2pWaitOn.Load() &^ gaveUp
 		on := edge & edgeRank
 		if on == 0 || on > uint64(len(g.states)) || on != uint64(who)+1 && edge != l.edgeTo(who, int(on)-1) {
@@ -124,24 +130,24 @@ func (l *P2P) Behind(peer int) int {
 	})
 }
 
-// news reports, once, whether Wake was called or events have occurred. It compares with the
+// hasNews reports, once, whether Wake was called or events have occurred. It compares with the
 // events of the last Rest, not with those at the start of this one. (syncmodel, P2P:
 // newsAreKept)
-func (l *P2P) news() bool {
+func (l *P2P) hasNews() bool {
 	if l.woken.Load() && l.woken.Swap(false) {
 		return true
 	}
 	events := l.member.group.words.events.Load()
-	news := events != l.events
+	isNew := events != l.events
 	l.events = events
-	return news
+	return isNew
 }
 
 // findDead looks for processes that have died since its last call. A new death counts as news.
 func (l *P2P) findDead() {
-	for peer := range l.dead {
-		if !l.dead[peer].Load() && l.member.dead(peer) {
-			l.dead[peer].Store(true)
+	for peer := range l.isDead {
+		if !l.isDead[peer].Load() && l.member.isDead(peer) {
+			l.isDead[peer].Store(true)
 			l.woken.Store(true)
 		}
 	}
@@ -160,10 +166,10 @@ func (l *P2P) Failed() bool { return l.member.Failed() }
 // Lost implements transport.P2P.
 func (l *P2P) Lost(peer int) error {
 	switch r := l.member; {
-	case r.closed.Load():
+	case r.isClosed.Load():
 		return transport.ErrClosed
-	case l.dead[peer].Load() || r.group.states[peer].left.Load() != 0:
-		return r.lost(peer)
+	case l.isDead[peer].Load() || r.group.Left(peer):
+		return r.lostError(peer)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestLostBesideRest(t *testing.T) {
 		}
 	}()
 	<-asked
-	l.looked.looked = l.looked.looked.AddDate(1, 0, 0) // a while ago
+	l.suspicion.looked = l.suspicion.looked.AddDate(1, 0, 0) // a while ago
 	l.Rest(func() bool { return false }, true)
 	err := <-over
 	lost, ok := errors.AsType[*transport.PeerLostError](err)

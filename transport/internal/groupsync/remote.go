@@ -6,21 +6,22 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Remote is the Rest of ranks that share no memory. Each process has copies of all states and of the
-// words. A rank's own state is the original; the transport sends it to the other processes, and brings
-// in what these send by Group.Arrive, Group.Update, Group.SetFailed and Group.SetVerdict. Wake of another rank
-// sends it this rank's words.
+// Remote is the Rest of ranks that share no memory. Each process has copies of all states and of
+// the words. A rank's own state is the original; the transport sends it to the other processes,
+// and brings in what these send by Group.Arrive, Group.Update, Group.SetFailed and
+// Group.SetVerdict. Wake of another rank sends it this rank's words.
 type Remote interface {
 	Processes
-	// Settle returns when the copies have all that the other ranks had stored before the call, except of ranks
-	// that are gone or do not answer in time.
+	// Settle returns when the copies have all that the other ranks had stored before the call, except
+	// of ranks that are gone or do not answer in time.
 	Settle()
 	// Ask does not wait: settled reports whether Settle would have returned.
 	Ask() (settled func() bool)
-	// Via returns the rank that holds up the line of peer in a call, unless it has come: peer itself, or a rank that passes lines on.
+	// Via returns the rank that holds up the line of peer in a call, unless it has come: peer itself,
+	// or a rank that passes lines on.
 	Via(peer int, seq uint64) int
-	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns when the
-	// group has one.
+	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns
+	// when the group has one.
 	ProposeFailure(rank int)
 	// ProposeVerdict proposes whether the group was formed. It returns when that is decided.
 	ProposeVerdict(isFormed bool)
@@ -29,34 +30,37 @@ type Remote interface {
 // StateWords is the number of words of a State beside its lines.
 const StateWords = 8
 
-// all returns the words in the order in which a process must see them change: it is the order in which
-// their rank stores them, where that matters.
-func (s *State) all() [StateWords]*atomic.Uint64 {
-	return [...]*atomic.Uint64{&s.done, &s.out, &s.refusedFirst, &s.refusedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.left}
+// sharedWords returns the words in the order in which a process must see them change: it is the
+// order in
+// which their rank stores them, where that matters.
+func (s *State) sharedWords() [StateWords]*atomic.Uint64 {
+	return [...]*atomic.Uint64{&s.done, &s.out, &s.rejectedFirst, &s.rejectedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.departed}
 }
 
 // HasLeft reports whether words are those of a rank that has left.
 func HasLeft(words [StateWords]uint64) bool { return words[StateWords-1] != 0 }
 
-// Words returns the words of rank beside its lines, consistent in their order: if one is new, so are those before it.
+// Words returns the words of rank beside its lines, consistent in their order: if one is new, so
+// are those before it.
 func (g *Group) Words(rank int) (words [StateWords]uint64) {
-	all := g.states[rank].all()
+	all := g.states[rank].sharedWords()
 	for i := StateWords - 1; i >= 0; i-- {
 		words[i] = all[i].Load()
 	}
 	return words
 }
 
-// Update stores the words that rank has sent. It wakes this process's rank if they tell of an event.
+// Update stores the words that rank has sent. It wakes this process's rank if they tell of an
+// event.
 func (g *Group) Update(me, rank int, words [StateWords]uint64) {
-	all := g.states[rank].all()
+	all := g.states[rank].sharedWords()
 	event := false
 	for i, w := range words {
 		if all[i].Load() == w {
 			continue
 		}
 		all[i].Store(w)
-		event = event || all[i] == &g.states[rank].refusedLast || all[i] == &g.states[rank].left || all[i] == &g.states[rank].out
+		event = event || all[i] == &g.states[rank].rejectedLast || all[i] == &g.states[rank].departed || all[i] == &g.states[rank].out
 	}
 	if event {
 		g.Notice(me)
@@ -74,7 +78,8 @@ func (g *Group) Arrive(rank int, seq, hash uint64, f transport.Fingerprint, payl
 	l.epoch.Store(seq)
 }
 
-// SetFailed makes the failure of rank `by` the group's in this process, unless it has one, and reports whether it did.
+// SetFailed makes the failure of rank `by` the group's in this process, unless it has one, and
+// reports whether it did.
 func (g *Group) SetFailed(me, by int) bool {
 	if !g.words.fail.CompareAndSwap(0, uint64(by)+1) {
 		return false
@@ -83,7 +88,8 @@ func (g *Group) SetFailed(me, by int) bool {
 	return true
 }
 
-// SetVerdict stores in this process whether the group was formed, unless that is decided, and reports whether it did.
+// SetVerdict stores in this process whether the group was formed, unless that is decided, and
+// reports whether it did.
 func (g *Group) SetVerdict(isFormed bool) bool {
 	verdict := uint64(unformed)
 	if isFormed {
@@ -99,7 +105,7 @@ func (g *Group) Decided() bool { return g.words.verdict.Load() != undecided }
 func (g *Group) FailedBy() int { return int(g.words.fail.Load()) - 1 }
 
 // Left reports whether rank has left the group.
-func (g *Group) Left(rank int) bool { return g.states[rank].left.Load() != 0 }
+func (g *Group) Left(rank int) bool { return g.states[rank].departed.Load() != 0 }
 
 // Waits reports whether a sleeper has announced that it sleeps.
 func (g *Group) Waits(sleeper int) bool {
@@ -109,33 +115,12 @@ func (g *Group) Waits(sleeper int) bool {
 	return g.states[sleeper].waitOn.Load() != 0
 }
 
-// Notice makes rank me, which is this process's, look at the group's state again, after an event such as a death.
+// Notice makes rank me, which is this process's, look at the group's state again, after an event
+// such as a death.
 func (g *Group) Notice(me int) {
 	g.words.events.Add(1)
 	g.rest.Wake(me)
 	g.rest.Wake(g.p2p(me))
-}
-
-// FailHere records f in this process alone, unless the group has failed: the other ranks cannot be reached, or learn
-// of it in another way.
-func (r *Member) FailHere(f *transport.Failure) {
-	r.store(f)
-	r.group.SetFailed(r.rank, r.rank)
-}
-
-// failRemote is Fail where ranks share no memory. Of several goroutines of the rank the first stores its failure.
-func (r *Member) failRemote(f *transport.Failure) *transport.Failure {
-	if !r.Failed() {
-		r.store(f)
-		r.group.remote.ProposeFailure(r.rank)
-	}
-	return r.Failure()
-}
-
-// store stores the rank's failure: the first one. When it returns others find one, whichever goroutine of the rank was first.
-func (r *Member) store(f *transport.Failure) {
-	r.own.CompareAndSwap(nil, f)
-	r.group.causes.Store(r.rank, r.own.Load())
 }
 
 // Silent forgets for whom rank waits, since it has not said so for long.

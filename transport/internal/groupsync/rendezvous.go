@@ -19,6 +19,7 @@ func (r *Member) Seat(members []int) (rank int, err error) {
 			return 0, fmt.Errorf("group of ranks %v: rank %d is listed twice", members, m)
 		}
 	}
+
 	rank = slices.Index(members, r.rank)
 	if rank < 0 {
 		return 0, fmt.Errorf("group of ranks %v: rank %d called Group but is not a member", members, r.rank)
@@ -32,7 +33,7 @@ func (r *Member) Seat(members []int) (rank int, err error) {
 // the new group. Any goroutine may call Gone.
 func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 	switch {
-	case r.closed.Load():
+	case r.isClosed.Load():
 		return transport.ErrClosed
 	case r.Failed():
 		return transport.ErrFailed
@@ -41,8 +42,8 @@ func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 		if m == r.rank {
 			continue // it may leave at any moment, which the caller then learns as ErrClosed
 		}
-		if left := r.group.states[m].left.Load() != 0; (left || r.dead(m)) && !hasCome(rank) {
-			e := r.lost(m)
+		if (r.group.Left(m) || r.isDead(m)) && !hasCome(rank) {
+			e := r.lostError(m)
 			e.Rank = rank
 			return e
 		}
@@ -64,7 +65,7 @@ type meeting struct {
 
 // Group implements transport.Groups for a rank. The first member to come forms the endpoints
 // of all members. Each member takes its seat, or its seat is closed: here if the member cannot
-// join after all, otherwise by Left. Other members may already use the new group; they
+// join after all, otherwise by CloseSeats. Other members may already use the new group; they
 // therefore never wait for a member that does not come.
 func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, members []int, form func(ranks int) []transport.Endpoint) (transport.Endpoint, error) {
 	rank, err := r.Seat(members)
@@ -73,6 +74,7 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+
 	open := v.open[number]
 	i := slices.IndexFunc(open, func(m *meeting) bool { return slices.Contains(m.members, r.rank) })
 	if i < 0 {
@@ -84,7 +86,7 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	}
 	hasCome := func(rank int) bool { return m.seats[rank] == nil }
 	switch {
-	case hasCome(rank) && r.closed.Load(): // Left has closed the seat
+	case hasCome(rank) && r.isClosed.Load(): // CloseSeats has closed the seat
 		return nil, transport.ErrClosed
 	case hasCome(rank):
 		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
@@ -94,7 +96,7 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	}
 	ep := m.seats[rank]
 	m.seats[rank] = nil
-	v.keep(number, open)
+	v.dropFull(number, open)
 	if err != nil {
 		ep.Fail(&transport.Failure{Kind: transport.FailureAborted, By: rank, Text: err.Error(), Cause: err})
 		_ = ep.Close() // err is the error to report
@@ -103,9 +105,9 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	return ep, nil
 }
 
-// Left closes the seats that rank has not taken. Its caller is the rank, which has left its
+// CloseSeats closes the seats that rank has not taken. Its caller is the rank, which has left its
 // group.
-func (v *Rendezvous) Left(rank int) {
+func (v *Rendezvous) CloseSeats(rank int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for number, open := range v.open {
@@ -115,12 +117,12 @@ func (v *Rendezvous) Left(rank int) {
 				m.seats[i] = nil
 			}
 		}
-		v.keep(number, open)
+		v.dropFull(number, open)
 	}
 }
 
-// keep keeps those of the groups with a number that still wait for members.
-func (v *Rendezvous) keep(number uint64, open []*meeting) {
+// dropFull drops those of the groups with a number that wait for no members any more.
+func (v *Rendezvous) dropFull(number uint64, open []*meeting) {
 	open = slices.DeleteFunc(open, func(m *meeting) bool {
 		return !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
 	})

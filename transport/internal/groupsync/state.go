@@ -25,40 +25,40 @@ type line struct {
 // State is the part of a group that one rank writes and all ranks read. It takes 512 bytes and
 // has no pointers, so that processes can share it.
 //
-//	  0  line[0]    128
-//	128  line[1]    128
-//	256  done         8   the last call with exposed memory that the rank has completed
-//	264  out          8   the last call that it left on a failure
-//	272  refusedFirst 8   first and last call of the latest run of rejected calls
-//	280  refusedLast  8
-//	288  left         8   1: it has left the group
-//	296  waitOn       8   1 + the rank that it sleeps for, or anyRank; gaveUp may be set
-//	304  token        4   wakes it, if ranks are processes
-//	308  -            4
-//	312  lostCore     8   the core that it lost last while it polled, and when, if ranks are processes
-//	320  -           64
-//	384  resting      8   1: its P2P sleeps
-//	392  p2pToken     4   wakes its P2P, if ranks are processes
-//	396  -            4
-//	400  p2pWaitOn    8   the rank that its P2P waits for, and what that has served it (see p2p.go)
-//	408  -          104
+//	  0  line[0]       128
+//	128  line[1]       128
+//	256  done            8   the last call with exposed memory that the rank has completed
+//	264  out             8   the last call that it left on a failure
+//	272  rejectedFirst   8   first and last call of the latest run of rejected calls
+//	280  rejectedLast    8
+//	288  departed        8   1: it has left the group
+//	296  waitOn          8   1 + the rank that it sleeps for, or anyRank; gaveUp may be set
+//	304  token           4   wakes it, if ranks are processes
+//	308  -               4
+//	312  lostCore        8   the core that it lost while it polled, and when, if ranks are processes
+//	320  -              64
+//	384  resting         8   1: its P2P sleeps
+//	392  p2pToken        4   wakes its P2P, if ranks are processes
+//	396  -               4
+//	400  p2pWaitOn       8   the rank that its P2P waits for, and its service so far (see p2p.go)
+//	408  -             104
 type State struct {
-	line         [2]line
-	done         atomic.Uint64
-	out          atomic.Uint64
-	refusedFirst atomic.Uint64
-	refusedLast  atomic.Uint64
-	left         atomic.Uint64
-	waitOn       atomic.Uint64
-	token        atomic.Uint32
-	_            [4]byte
-	lostCore     atomic.Uint64
-	_            [64]byte
-	resting      atomic.Uint64
-	p2pToken     atomic.Uint32
-	_            [4]byte
-	p2pWaitOn    atomic.Uint64
-	_            [104]byte
+	line          [2]line
+	done          atomic.Uint64
+	out           atomic.Uint64
+	rejectedFirst atomic.Uint64
+	rejectedLast  atomic.Uint64
+	departed      atomic.Uint64
+	waitOn        atomic.Uint64
+	token         atomic.Uint32
+	_             [4]byte
+	lostCore      atomic.Uint64
+	_             [64]byte
+	resting       atomic.Uint64
+	p2pToken      atomic.Uint32
+	_             [4]byte
+	p2pWaitOn     atomic.Uint64
+	_             [104]byte
 }
 
 // Tokens returns the words that Processes may use to wake sleepers, by sleeper. Each word has
@@ -110,13 +110,19 @@ const (
 // WordsBytes is the size of Words, in bytes.
 const WordsBytes = 128
 
-// arrived reports whether the state's rank has entered call seq.
-func (s *State) arrived(seq uint64) bool { return s.line[seq&1].epoch.Load() >= seq }
+// isInside reports whether the state's rank has entered call seq and has neither completed nor left
+// it.
+func (s *State) isInside(seq uint64) bool {
+	return s.hasArrived(seq) && s.done.Load() < seq && s.out.Load() < seq
+}
 
-// refused reports whether the state's rank has rejected call seq. The two words may belong to
+// hasArrived reports whether the state's rank has entered call seq.
+func (s *State) hasArrived(seq uint64) bool { return s.line[seq&1].epoch.Load() >= seq }
+
+// hasRejected reports whether the state's rank has rejected call seq. The two words may belong to
 // two different runs. All ranks have then entered the calls between the runs, and no rank asks
 // about those.
-func (s *State) refused(seq uint64) bool {
-	last := s.refusedLast.Load()
-	return seq <= last && seq >= s.refusedFirst.Load()
+func (s *State) hasRejected(seq uint64) bool {
+	last := s.rejectedLast.Load()
+	return seq <= last && seq >= s.rejectedFirst.Load()
 }

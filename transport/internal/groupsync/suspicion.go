@@ -11,7 +11,10 @@ const suspectAfter = 50 * time.Millisecond
 // sleep that timed out, because a peer may have stored the awaited word and died before it
 // woke the sleeper. Otherwise it checks every suspectAfter (rule sleepersSuspect). A rank that
 // was woken tests the awaited word first.
-type suspicion struct{ looked time.Time }
+type suspicion struct {
+	looked    time.Time // when it checked last
+	hasArisen bool      // the next look also checks whether peers are dead
+}
 
 // arises reports whether it is time to check. woken reports whether a token ended the last
 // sleep.

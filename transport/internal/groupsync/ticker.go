@@ -24,10 +24,11 @@ type ticker struct {
 	stopped bool
 }
 
-func startTicker(timeout time.Duration, tick func()) *ticker {
+func newTicker(timeout time.Duration, tick func()) *ticker {
 	t := &ticker{period: max(timeout/ticksPerTimeout, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	t.next = time.Now().Add(t.period)
 	t.timer = time.AfterFunc(t.period, func() {
 		t.mu.Lock()

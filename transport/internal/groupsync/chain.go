@@ -1,0 +1,59 @@
+package groupsync
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// findStuck returns the rank at the end of the chain of waits from peer, for which this rank
+// waits in a call.
+func (r *Member) findStuck(peer int) int {
+	return r.followWaits(peer,
+		func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
+		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.processes, who) })
+}
+
+// isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
+// given up. Unless it is stopped, such a process is awake for a moment only.
+func isAwake(waitOn *atomic.Uint64, processes Processes, sleeper int) bool {
+	on := waitOn.Load()
+	return processes != nil && on != 0 && on&gaveUp == 0 && !processes.Asleep(sleeper)
+}
+
+// followWaits returns the end of the chain of waits from peer. waitOn returns 1 + the rank that a
+// rank waits for, or 0.
+//
+// The chain may run in a circle of processes. A member of the circle that was stopped could
+// perhaps serve another member, though not the one that it waits for; it stays awake, and
+// followWaits returns it.
+func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func(who int) bool) int {
+	var circle []int
+	for who := peer; who != r.rank && !slices.Contains(circle, who); {
+		on := waitOn(who)
+		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // it waits for its own message
+			return who
+		}
+		circle = append(circle, who)
+		who = int(on) - 1
+	}
+
+	isAsleep := func(who int) bool { return !isAwake(who) }
+	stopped := slices.DeleteFunc(circle, isAsleep)
+	for i := 0; i < wakeTries && (len(stopped) > 1 || len(stopped) == 1 && i == 0); i++ {
+		time.Sleep(wakeTime) // their own tickers may have woken them just now
+		stopped = slices.DeleteFunc(stopped, isAsleep)
+	}
+	if len(stopped) > 0 {
+		return stopped[0]
+	}
+	return peer
+}
+
+// wakeTime is the longest time that a process takes to run after it was woken, unless it is
+// stopped.
+const wakeTime = 20 * time.Millisecond
+
+// wakeTries bounds how often followWaits waits for wakeTime. Ranks that time out at the same
+// moment are woken together, but run one after the other if they outnumber the cores.
+const wakeTries = 5

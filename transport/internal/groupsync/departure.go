@@ -1,0 +1,83 @@
+package groupsync
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Withdraw implements transport.Endpoint for calls in which each rank runs its own body. Rules
+// earlyLeave and deadAreOut.
+func (r *Member) Withdraw() (ended bool) {
+	r.StepOut()
+	if !r.call.exposed || !r.state.hasArrived(r.call.seq) {
+		return false
+	}
+
+	peer := 0 // all ranks below it are done or out
+	r.WaitOut(func() bool {
+		for ; peer < len(r.group.states); peer++ {
+			if peer != r.rank && r.group.states[peer].isInside(r.call.seq) && !r.isDead(peer) {
+				return false
+			}
+		}
+		return true
+	})
+	return false
+}
+
+// StepOut marks this rank as having left the current call on a failure, and wakes all ranks.
+// Rule outOfEveryCall.
+func (r *Member) StepOut() {
+	if r.state.waitOn.Load()&gaveUp != 0 { // the failure is recorded: no other rank looks for one to blame
+		r.state.waitOn.Store(0)
+	}
+	r.state.out.Store(r.call.seq)
+	r.group.announce()
+}
+
+// WaitOut waits until isOut returns true. It follows StepOut.
+//
+// Contexts and Close do not interrupt it, because peers may still be inside a kernel that uses
+// this rank's buffers. Peers check for the failure often; if a kernel nevertheless does not
+// return, WaitOut gives up after the call's timeout. A separate timer measures that time, and
+// Close does not stop it.
+func (r *Member) WaitOut(isOut func() bool) {
+	if isOut() {
+		return
+	}
+	var isLate atomic.Bool
+	if after := r.deadline.limit.After; after > 0 {
+		timer := time.AfterFunc(after, func() {
+			isLate.Store(true)
+			r.group.Wake(r.rank)
+		})
+		defer timer.Stop()
+	}
+
+	r.state.waitOn.Store(anyRank)
+	r.group.words.sleepers.Add(1)
+	for !isOut() && !isLate.Load() {
+		r.group.rest.Sleep(r.rank, nil)
+	}
+	r.group.words.sleepers.Add(-1)
+	r.state.waitOn.Store(0)
+}
+
+// Leave makes this rank leave the group. It returns true for the first call only.
+func (r *Member) Leave() bool {
+	if !r.isClosed.CompareAndSwap(false, true) {
+		return false
+	}
+	r.mu.Lock()
+	if r.deadline.ticker != nil {
+		r.deadline.ticker.stop()
+	}
+	if r.home.stop != nil {
+		r.home.stop()
+	}
+	r.mu.Unlock()
+
+	r.state.departed.Store(1)
+	r.group.announce()
+	return true
+}
