@@ -126,6 +126,7 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	c := at[channel](ep.arena, off)
 	if part, slots := c.posted.Load(), uint64(ep.geometry.Slots); part >= slots {
 		if err := ep.AwaitMessage(&c.taken, part-slots+1, to); err != nil {

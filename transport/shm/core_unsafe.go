@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two ranks that poll on one core take turns by time slices, of about a millisecond or more, even if another
-// core is idle: the system balances its cores less often. Both then lose their core within that time.
+// Two ranks that poll on one core take turns by time slices, of about a millisecond or more, even
+// if another core is idle: the system balances its cores less often. Both then lose their core
+// within that time.
 const shareTime = 20 * time.Millisecond
 
 // A lostCore is a core that a rank lost while it polled, and the time, in milliseconds since the
@@ -54,18 +55,19 @@ func currentCore() lostCore {
 	return lostCore(time.Duration(now.Nano())/time.Millisecond)<<16 | lostCore(core+1)
 }
 
-// leaveCore moves this thread, which is locked to its goroutine, to another of the cores that it may
-// use, and reports whether there is one. The thread may use the same cores as before afterwards.
+// leaveCore moves this thread, which is locked to its goroutine, to another of the cores that it
+// may use, and reports whether there is one. The thread may use the same cores as before
+// afterwards.
 func leaveCore(core int) bool {
-	var mine unix.CPUSet
-	if unix.SchedGetaffinity(0, &mine) != nil {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
 		return false
 	}
-	others := mine
+	others := allowed
 	others.Clear(core)
 	if others.Count() == 0 || unix.SchedSetaffinity(0, &others) != nil {
 		return false
 	}
-	_ = unix.SchedSetaffinity(0, &mine) // if cores were taken from the job meanwhile, it has fewer
+	_ = unix.SchedSetaffinity(0, &allowed) // if cores were taken from the job meanwhile, it has fewer
 	return true
 }

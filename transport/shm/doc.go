@@ -5,11 +5,11 @@
 //
 // # Model
 //
-// No rank can see another rank's buffers. Messages are copied through slots, a bounded number
-// of bytes at a time. A view shows copies, one piece per round, in two halves that alternate.
-// If the buffers of all ranks lie in regions (transport.Regions), they are shown in place; each rank
-// then stores in the arena where its buffers lie. [Geometry] sets the sizes of the arena's
-// parts, and layout in geometry.go draws them.
+// No rank can see another rank's buffers. Messages are copied through slots, a bounded number of
+// bytes at a time. A view shows copies, one piece per round, in two halves that alternate. If the
+// buffers of all ranks lie in regions (transport.Regions), they are shown in place; each rank then
+// stores in the arena where its buffers lie. [Geometry] sets the sizes of the arena's parts, and
+// layout in geometry.go draws them.
 //
 // P2P messages use separate channels from the same pool as messages of calls. A group that ranks
 // form (transport.Groups) has its own arena with the sizes of [GroupGeometry]; if the ranks are

@@ -82,6 +82,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 			e.Payload = nil
 		}
 	}
+
 	if e.Staged {
 		ep.publishResult()
 	}

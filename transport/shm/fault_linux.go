@@ -29,6 +29,7 @@ func (a arena) guarded(f func()) (err error) {
 			panic(v)
 		}
 	}()
+
 	f()
 	return nil
 }
@@ -50,6 +51,7 @@ func (a arena) populate(off, n int) error {
 	if n == 0 {
 		return nil
 	}
+
 	page := os.Getpagesize()
 	first := off &^ (page - 1)
 	b := a.bytes(first, off+n-first)

@@ -36,13 +36,13 @@ func TestTruncatedUnderTheMapping(t *testing.T) {
 	if err := unix.Ftruncate(s.fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	mine := make([]byte, 8192)
+	allowed := make([]byte, 8192)
 	word := at[atomic.Uint64](s.arena, 4096)
 	for what, f := range map[string]func(){
 		"load":     func() { runtime.KeepAlive(s.bytes(100, 1)[0]) },
 		"store":    func() { s.bytes(100, 1)[0] = 1 },
-		"copy in":  func() { copy(s.bytes(0, 8192), mine) },
-		"copy out": func() { copy(mine, s.bytes(0, 8192)) },
+		"copy in":  func() { copy(s.bytes(0, 8192), allowed) },
+		"copy out": func() { copy(allowed, s.bytes(0, 8192)) },
 		"atomic":   func() { word.Store(word.Load() + 1) },
 		"last":     func() { s.bytes(1<<16-1, 1)[0] = 1 },
 	} {
@@ -168,7 +168,7 @@ func TestAliveAllocatesNothing(t *testing.T) {
 	s := alone(t, 100)
 	s.rank = 1 // it tests the lock of its own description, which does not conflict
 	if n := testing.AllocsPerRun(100, func() {
-		if s.alive(0) {
+		if s.isAlive(0) {
 			t.Error("one's own lock is not in the way")
 		}
 	}); n > 0 {

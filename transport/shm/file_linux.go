@@ -36,8 +36,8 @@ func numbered(path string, k int) string {
 	return fmt.Sprintf("%s~%d", path, k)
 }
 
-// isFileName reports whether a segment or a notice of this user may have the name: that of a job, or
-// one with ~ and a number. Anybody can make files of any other name, which no message shows.
+// isFileName reports whether a segment or a notice of this user may have the name: that of a job,
+// or one with ~ and a number. Anybody can make files of any other name, which no message shows.
 func isFileName(name string) bool {
 	job, isOurs := strings.CutPrefix(name, filePrefix())
 	job, number, isNumbered := strings.Cut(job, "~")
@@ -45,13 +45,13 @@ func isFileName(name string) bool {
 	return isOurs && job != "" && (number != "") == isNumbered && strings.IndexFunc(job+number, isOther) < 0
 }
 
-// errOthers reports that a file belongs to another user, or to another job of this name. The
+// errForeign reports that a file belongs to another user, or to another job of this name. The
 // segment then uses the next name.
-var errOthers = errors.New("it is not this job's")
+var errForeign = errors.New("it is not this job's")
 
 // errAnotherJob reports that a file belongs to another job, which releases the name when all of
 // its ranks have joined.
-var errAnotherJob = fmt.Errorf("it has the name until all of its ranks have joined: %w", errOthers)
+var errAnotherJob = fmt.Errorf("it has the name until all of its ranks have joined: %w", errForeign)
 
 // findJob returns the segment of the job that h describes, or nil if no file is that segment.
 // It skips files of other users and jobs; passed is the error for one of them. err is set if
@@ -64,13 +64,14 @@ func findJob(path string, h header) (f *found, passed, err error) {
 			if f.header.secret == h.secret {
 				return f, passed, nil
 			}
-			err = f.others()
+
+			err = f.foreignError()
 			_ = unix.Close(f.fd)
 		}
 		switch {
 		case errors.Is(err, unix.ENOENT):
 			free = true
-		case errors.Is(err, errOthers):
+		case errors.Is(err, errForeign):
 			passed, busy = err, busy || errors.Is(err, errAnotherJob)
 		case !free: // rank 0 would fail here as well
 			return nil, passed, err
@@ -82,14 +83,14 @@ func findJob(path string, h header) (f *found, passed, err error) {
 	return nil, passed, nil
 }
 
-// others returns the error for a segment that belongs to another job.
-func (f *found) others() error {
+// foreignError returns the error for a segment that belongs to another job.
+func (f *found) foreignError() error {
 	return fmt.Errorf("shared memory %s belongs to another job of this name (%s): %w", f.path, f.describe(), errAnotherJob)
 }
 
-// refused returns the error for a directory that does not provide the bytes that a segment
+// allocationError returns the error for a directory that does not provide the bytes that a segment
 // needs. All reasons share one text, because the remedy is the same.
-func refused(need int, reason error) error {
+func allocationError(need int, reason error) error {
 	have := "nothing"
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err == nil {
@@ -108,13 +109,13 @@ func refused(need int, reason error) error {
 func checkDirectory(need int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err != nil {
-		return refused(need, err)
+		return allocationError(need, err)
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, directory+"/.", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
-		return refused(need, err)
+		return allocationError(need, err)
 	}
 	if fs.Blocks > 0 && fs.Blocks*uint64(fs.Bsize) < uint64(need) { // a tmpfs without limit reports 0
-		return refused(need, unix.ENOSPC)
+		return allocationError(need, unix.ENOSPC)
 	}
 	return nil
 }
@@ -123,18 +124,21 @@ func checkDirectory(need int) error {
 func checkFree(need int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err != nil {
-		return refused(need, err)
+		return allocationError(need, err)
 	}
 	if fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < uint64(need) || fs.Files > 0 && fs.Ffree == 0 {
-		return refused(need, unix.ENOSPC)
+		return allocationError(need, unix.ENOSPC)
 	}
 	return nil
 }
 
-// noDescriptor reports whether err means that the process or the machine can open no more files.
-func noDescriptor(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+// isOutOfDescriptors reports whether err means that the process or the machine can open no more
+// files.
+func isOutOfDescriptors(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+}
 
-func noFile(err error) error {
+func descriptorError(err error) error {
 	return fmt.Errorf("shared memory: this process can open no file in %s: %w (see ulimit -n)", directory, err)
 }
 
@@ -147,7 +151,7 @@ func makeFile(size int) (fd int, err error) {
 	}
 	if err := allocate(fd, 0, size); err != nil {
 		_ = unix.Ftruncate(fd, 0) // so that the error shows what is free without this file
-		return fd, refused(size, err)
+		return fd, allocationError(size, err)
 	}
 	return fd, nil
 }
@@ -159,11 +163,11 @@ func newFile(size int) (fd int, err error) {
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
 		err = fmt.Errorf("its file system cannot make files without a name (O_TMPFILE): %w", err)
 	}
-	if noDescriptor(err) {
-		return -1, noFile(err)
+	if isOutOfDescriptors(err) {
+		return -1, descriptorError(err)
 	}
 	if err != nil {
-		return -1, refused(size, err)
+		return -1, allocationError(size, err)
 	}
 	if err := unix.Fchmod(fd, 0o600); err != nil { // overrides the umask
 		return fd, fmt.Errorf("mode of a file in %s: %w", directory, err)
@@ -189,6 +193,7 @@ func allocate(fd, off, n int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -221,7 +226,7 @@ type found struct {
 	header  header
 	made    time.Time
 	creator occupant // rank 0
-	held    bool     // the creator lives
+	isHeld  bool     // the creator lives
 	verdict uint32
 }
 
@@ -233,14 +238,15 @@ func findFile(path string) (*found, error) {
 	if errors.Is(err, unix.ENOENT) {
 		return nil, err
 	}
-	if noDescriptor(err) {
-		return nil, noFile(err)
+	if isOutOfDescriptors(err) {
+		return nil, descriptorError(err)
 	}
 	if err != nil {
 		var st unix.Stat_t
 		if gone := unix.Lstat(path, &st); gone != nil {
 			return nil, gone
 		}
+
 		if err := checkFile(path, &st); err != nil {
 			return nil, err
 		}
@@ -267,6 +273,7 @@ func (f *found) read() error {
 	if err != nil {
 		return fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
 	}
+
 	f.header, err = parseHeader(b[:n])
 	if err == nil && st.Size != int64(f.header.total()) {
 		err = fmt.Errorf("it has %d bytes, its header says %d", st.Size, f.header.total())
@@ -274,9 +281,10 @@ func (f *found) read() error {
 	if err != nil {
 		return fmt.Errorf("%s is not a segment of shared memory: %w; remove it, or give the job another name", f.path, err)
 	}
+
 	f.made = f.header.madeAt()
-	f.held = locked(f.fd, 0, 1)
-	if f.creator, err = f.place(0); err != nil {
+	f.isHeld = isLocked(f.fd, 0, 1)
+	if f.creator, err = f.readSeat(0); err != nil {
 		return err
 	}
 	word := make([]byte, 4)
@@ -287,20 +295,20 @@ func (f *found) read() error {
 	return nil
 }
 
-// place reads a rank's place.
-func (f *found) place(rank int) (o occupant, err error) {
-	b := make([]byte, placeBytes)
-	if _, err := unix.Pread(f.fd, b, int64(placesOffset+rank*placeBytes)); err != nil {
+// readSeat reads a rank's seat.
+func (f *found) readSeat(rank int) (o occupant, err error) {
+	b := make([]byte, seatBytes)
+	if _, err := unix.Pread(f.fd, b, int64(seatsOffset+rank*seatBytes)); err != nil {
 		return o, fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
 	}
-	return decodePlace(b), nil
+	return decodeSeat(b), nil
 }
 
 // describe returns a text with the process that made the segment, the time, and whether that
 // process lives.
 func (f *found) describe() string {
 	fate := "is dead"
-	if f.held {
+	if f.isHeld {
 		fate = "is running"
 	}
 	return fmt.Sprintf("made at %s by pid %d, which %s", f.made.Format(time.DateTime), f.creator.pid, fate)
@@ -310,7 +318,7 @@ func (f *found) describe() string {
 func checkFile(path string, st *unix.Stat_t) error {
 	const remedy = "remove it, or give the job another name"
 	if uid := os.Geteuid(); int(st.Uid) != uid {
-		return fmt.Errorf("shared memory %s belongs to user %d, this process to user %d: have it removed, or give the job another name; %w", path, st.Uid, uid, errOthers)
+		return fmt.Errorf("shared memory %s belongs to user %d, this process to user %d: have it removed, or give the job another name; %w", path, st.Uid, uid, errForeign)
 	}
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG {
 		return fmt.Errorf("shared memory %s is a %s, not a regular file: %s", path, kindText(kind), remedy)

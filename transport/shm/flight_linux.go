@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flightMemory implements transport.Records. It is a mapping of its own, since groups that were made
-// of the job's group record there after the job's endpoint was freed.
+// flightMemory implements transport.Records. It is a mapping of its own, since groups that were
+// made of the job's group record there after the job's endpoint was freed.
 type flightMemory struct {
 	header header
 	file   mapping // to the end of the flight recorders
@@ -36,9 +36,10 @@ func (m *mapped) Records() (transport.Records, error) {
 	s := m.segment
 	s.file.mu.RLock() // close does not close the file meanwhile
 	defer s.file.mu.RUnlock()
-	if s.file.freed {
+	if s.file.isFreed {
 		return nil, transport.ErrClosed
 	}
+
 	file, err := mapFile(s.fd, s.header.flightBytes())
 	if err != nil {
 		return nil, fmt.Errorf("shared memory %s: its flight recorder cannot be mapped: %w", s.path, err)
@@ -72,18 +73,18 @@ func (f *flightMemory) Vanished(v any) error {
 // jobID returns a text that tells this job from others of its name.
 func (h header) jobID() string { return fmt.Sprintf("%s-%x", h.name, h.id[:4]) }
 
-// Flight is the flight recorders of a job's ranks as a process sees them that is not a rank. It keeps
-// the memory after all ranks have died.
+// Flight is the flight recorders of a job's ranks as a process sees them that is not a rank. It
+// keeps the memory after all ranks have died.
 type Flight struct {
 	fd     int
 	header header
 	file   mapping
 }
 
-// OpenFlight opens the flight recorders of a job of this user, of which a rank is running or joining,
-// by the job's name. The name may lack its end, a "-" and the number by which package dist counts the
-// groups that were initialized: then OpenFlight takes the last. It reads the memory only. The error
-// lists the jobs that are running.
+// OpenFlight opens the flight recorders of a job of this user, of which a rank is running or
+// joining, by the job's name. The name may lack its end, a "-" and the number by which package
+// dist counts the groups that were initialized: then OpenFlight takes the last. It reads the
+// memory only. The error lists the jobs that are running.
 func OpenFlight(job string) (*Flight, error) {
 	var found *Flight
 	err := eachSegment(func(fd int, h header) (taken bool) {
@@ -103,6 +104,7 @@ func OpenFlight(job string) (*Flight, error) {
 	if found != nil || err != nil {
 		return found, err
 	}
+
 	running, err := Jobs()
 	if err == nil && len(running) == 0 {
 		return nil, fmt.Errorf("no job %q of this user is running, nor any other", job)
@@ -114,7 +116,8 @@ func OpenFlight(job string) (*Flight, error) {
 	return nil, errors.Join(fmt.Errorf("no job %q of this user is running; running are %q", job, names), err)
 }
 
-// isOf reports whether the header is that of a job's segment, by the name that a user has of the job.
+// isOf reports whether the header is that of a job's segment, by the name that a user has of the
+// job.
 func (h header) isOf(job string) bool {
 	counted, of := strings.CutPrefix(h.name, job+"-")
 	return h.name == job || h.jobID() == job || of && strings.Trim(counted, "0123456789") == ""

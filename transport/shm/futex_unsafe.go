@@ -31,9 +31,9 @@ const (
 // (rule wakersLive).
 var maxSleep = 50 * time.Millisecond
 
-// maxYield is the time from which on a yield has lost the core. It is below the time slice of a process that
-// computes all the time, 0.7 ms at least, and above the time for which one or two other ranks compute
-// before they wait as well, up to about 0.3 ms each.
+// maxYield is the time from which on a yield has lost the core. It is below the time slice of a
+// process that computes all the time, 0.7 ms at least, and above the time for which one or two
+// other ranks compute before they wait as well, up to about 0.3 ms each.
 const maxYield = 600 * time.Microsecond
 
 // Wake implements groupsync.Rest. Rule tokenIsLeft.
@@ -41,7 +41,7 @@ func (p *processes) Wake(sleeper int) {
 	file := &p.segment.file
 	file.mu.RLock()
 	defer file.mu.RUnlock()
-	if file.freed {
+	if file.isFreed {
 		return
 	}
 	// A sleeper on memory that is gone notices it by itself.
@@ -79,7 +79,7 @@ func (p *processes) Yield() bool {
 
 // Dead implements groupsync.Processes.
 func (p *processes) Dead(rank int) (pid int, dead bool) {
-	return p.segment.pid(rank), !p.segment.alive(rank)
+	return p.segment.pid(rank), !p.segment.isAlive(rank)
 }
 
 // The operations of the system call, in their variants for memory shared between processes.

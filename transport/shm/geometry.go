@@ -21,8 +21,8 @@ type Geometry struct {
 // DefaultGeometry returns the sizes for production use: less than 16 MiB for 8 ranks. Pages
 // that no rank uses are never touched.
 //
-//   - Reducing the payloads of all ranks pays off up to 128 KiB in total and 64 KiB per rank. With two
-//     ranks, each on a core, staging is as fast from 8 KiB on.
+//   - Reducing the payloads of all ranks pays off up to 128 KiB in total and 64 KiB per rank. With
+//     two ranks, each on a core, staging is as fast from 8 KiB on.
 //   - Pieces of 512 KiB are long enough for the synchronisation that each costs. With more than
 //     four ranks, the pieces of all ranks share 8 MiB.
 //   - The pool has room for all pairs of up to 32 ranks, for messages of calls and for P2P.
@@ -60,8 +60,8 @@ func SmallestGeometry(ranks int) Geometry {
 //
 //   - Payloads up to 4 KiB travel with the synchronisation, since their latency matters. Longer
 //     inputs are staged.
-//   - The pieces of all ranks share 1 MiB per half: as long as the job's for two ranks, since calls of
-//     1 MiB take up to 2.5 times as long with pieces of 64 KiB.
+//   - The pieces of all ranks share 1 MiB per half: as long as the job's for two ranks, since calls
+//     of 1 MiB take up to 2.5 times as long with pieces of 64 KiB.
 //   - The pool has room for all pairs of up to 8 ranks, for messages of calls and for P2P. With
 //     more ranks it has room for sixteen pairs per rank.
 func GroupGeometry(ranks int) Geometry {
@@ -99,7 +99,8 @@ func (g Geometry) validate(ranks int) error {
 }
 
 // layout holds the offsets of the parts of the arena, in their order. Each part starts at a
-// multiple of 128. R is the number of ranks, F is Flight, P and W are Payload and Piece rounded up to 128:
+// multiple of 128. R is the number of ranks, F is Flight, P and W are Payload and Piece rounded up
+// to 128:
 //
 //	flights     R * F         the ranks' flight recorders; first, so that readers need no other size
 //	words       128           the group's words
@@ -134,6 +135,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.words = part(groupsync.WordsBytes)
 	l.free = part(8)
 	l.states = part(ranks * groupsync.StateBytes)
+
 	l.records = part(ranks * recordBytes)
 	l.unmade = part(ranks * unmadeSlots * unmadeBytes)
 	l.reasons = part(ranks * 2 * reasonBytes)

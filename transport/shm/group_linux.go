@@ -17,16 +17,16 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	}
 	// Groups without common members may have the same number; members[0] tells them apart.
 	j := m.segment.header.subJob(rank, len(members), "-group-%d-%d", number, members[0])
-	gone := m.goneOf(number, members)
-	ep, err := m.meet(ctx, j, gone)
+	gone := m.checkMembers(number, members)
+	ep, err := m.joinMembers(ctx, j, gone)
 	if err != nil {
 		return nil, m.cleanUpUnmade(number, j, err, gone)
 	}
 	return ep, nil
 }
 
-// meet joins the members' job. It fails when gone returns an error.
-func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.Endpoint, error) {
+// joinMembers joins the members' job. It fails when gone returns an error.
+func (m *mapped) joinMembers(ctx context.Context, j Job, gone func() error) (transport.Endpoint, error) {
 	if err := gone(); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -35,10 +35,10 @@ func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.
 	return join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
 }
 
-// goneOf returns a function that returns an error if some members will not come to the segment
+// checkMembers returns a function that returns an error if members will not come to the segment
 // of a group. It does not exempt members that have come already: no member continues before all
 // have come, and once they have, the segment's verdict takes precedence.
-func (m *mapped) goneOf(number uint64, members []int) func() error {
+func (m *mapped) checkMembers(number uint64, members []int) func() error {
 	return func() error {
 		return m.segment.safely(func() error {
 			if err := m.whyUnmade(number, members); err != nil {
@@ -83,8 +83,8 @@ func (m *mapped) reportUnmade(number uint64, why *transport.Failure) {
 	u.written.Store(1)
 }
 
-// followsInCall reports whether the group with a number is the one with number before, or follows it
-// in the same call. See transport.Groups.
+// followsInCall reports whether the group with a number is the one with number before, or follows
+// it in the same call. See transport.Groups.
 func followsInCall(number, before uint64) bool {
 	const call = 1<<transport.GroupCallBits - 1
 	return number&call == before&call && number >= before

@@ -29,7 +29,7 @@ import (
 //	256  verdict  4       whether all ranks have joined; written once
 //	260  failed   4       1: failure holds the reason why not all ranks have joined
 //	384  failure  1280    that reason; its writer holds the lock on byte failureLock; see record.go
-//	1664 places   R * 16  the ranks' processes
+//	1664 seats    R * 16  the ranks' processes
 //	     arena            at the next multiple of a page
 //
 // The fields up to made are written before the file has a name, and never change. Their numbers
@@ -39,8 +39,8 @@ const (
 	verdictOffset = 256
 	failedOffset  = 260
 	failureOffset = 384
-	placesOffset  = failureOffset + recordBytes
-	placeBytes    = 16
+	seatsOffset   = failureOffset + recordBytes
+	seatBytes     = 16
 	maxRanks      = 1 << 16
 	maxName       = 128
 	magic         = "GOCCLSHM"
@@ -51,30 +51,30 @@ const (
 	madeOffset    = 224
 )
 
-// A place describes a rank's process. Only that rank writes it.
+// A seat describes a rank's process. Only that rank writes it.
 //
 //	 0  start  8  when the process started, in clock ticks since the machine started
 //	 8  pid    4  its process id, in its own pid namespace
 //	12  state  4  stored last
-type place struct {
+type seat struct {
 	start uint64
 	pid   int32
 	state atomic.Uint32
 }
 
-// occupant is the content of a place.
+// occupant is the content of a seat.
 type occupant struct {
 	start uint64
 	pid   int
 	state uint32
 }
 
-func decodePlace(b []byte) occupant {
+func decodeSeat(b []byte) occupant {
 	ne := binary.NativeEndian
 	return occupant{start: ne.Uint64(b), pid: int(int32(ne.Uint32(b[8:]))), state: ne.Uint32(b[12:])}
 }
 
-// States of a place.
+// States of a seat.
 const (
 	absent   = iota // the rank has not attached
 	attached        // the rank has attached, and holds its lock for as long as it lives
@@ -86,7 +86,7 @@ const (
 const (
 	gathering = iota
 	ready     // all ranks have attached
-	over      // a rank has given up, or a process has come that cannot be a rank
+	abandoned // a rank has given up, or a process has come that cannot be a rank
 )
 
 // versionError reports that a file is a segment of another version of this package.
@@ -129,6 +129,7 @@ func (h header) validate() error {
 	if h.name == "" || len(h.name) > maxName {
 		return fmt.Errorf("the job's name %.150q has %d characters, want 1 to %d", h.name, len(h.name), maxName)
 	}
+
 	for _, c := range []byte(h.name) {
 		if !isNameByte(c) {
 			return fmt.Errorf("the job's name %q has the character %q, want letters, digits, '.', '_' and '-'", h.name, c)
@@ -156,7 +157,7 @@ func (h header) subJob(rank, size int, format string, args ...any) Job {
 
 // offset returns the offset of the arena in the file.
 func (h header) offset() int {
-	return (placesOffset + h.ranks*placeBytes + h.page - 1) &^ (h.page - 1)
+	return (seatsOffset + h.ranks*seatBytes + h.page - 1) &^ (h.page - 1)
 }
 
 // total returns the length of the file in bytes.
@@ -171,6 +172,7 @@ func (h header) encode() []byte {
 	le.PutUint32(b[12:], headerVersion)
 	le.PutUint64(b[16:], uint64(h.page))
 	le.PutUint64(b[24:], uint64(h.ranks))
+
 	le.PutUint64(b[32:], uint64(h.arena))
 	le.PutUint16(b[40:], uint16(len(h.name)))
 	copy(b[42:], h.name)
@@ -191,16 +193,19 @@ func parseHeader(b []byte) (header, error) {
 	if !bytes.HasPrefix(b, []byte(magic)) {
 		return header{}, fmt.Errorf("it begins with %q instead of %q", b[:len(magic)], magic)
 	}
+
 	if order := binary.NativeEndian.Uint32(b[8:]); order != byteOrder {
 		return header{}, fmt.Errorf("its byte order is %#08x, this machine's is %#08x", order, byteOrder)
 	}
 	if version := le.Uint32(b[12:]); version != headerVersion {
 		return header{}, versionError(version)
 	}
+
 	page, ranks, size, n := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), int(le.Uint16(b[40:]))
 	if max(page, ranks, size) > math.MaxInt || n > maxName {
 		return header{}, fmt.Errorf("its header is corrupt: pages of %d bytes, %d ranks, an arena of %d bytes, a name of %d", page, ranks, size, n)
 	}
+
 	h := header{name: string(b[42 : 42+n]), ranks: int(ranks), arena: int(size), page: int(page)}
 	copy(h.secret[:], b[secretOffset:])
 	copy(h.id[:], b[idOffset:])
@@ -229,5 +234,6 @@ func (h header) differs(want header) error {
 	case h.arena != want.arena:
 		return fmt.Errorf("its arena has %d bytes, this process wants %d: give all ranks the same program and configuration", h.arena, want.arena)
 	}
+
 	return nil
 }

@@ -23,7 +23,7 @@ func testHeader(t testing.TB) header {
 
 func TestHeaderSurvivesItsBytes(t *testing.T) {
 	h := testHeader(t)
-	if h.name != "job-1.a_B" || h.offset()%os.Getpagesize() != 0 || h.offset() < placesOffset+3*placeBytes || h.total() != h.offset()+10000 {
+	if h.name != "job-1.a_B" || h.offset()%os.Getpagesize() != 0 || h.offset() < seatsOffset+3*seatBytes || h.total() != h.offset()+10000 {
 		t.Errorf("%+v begins its arena at %d and has %d bytes", h, h.offset(), h.total())
 	}
 	got, err := parseHeader(h.encode())
@@ -117,13 +117,13 @@ func TestJobIsChecked(t *testing.T) {
 	}
 }
 
-// decodePlace reads a place as it is in memory.
+// decodeSeat reads a seat as it is in memory.
 func TestPlaceLiesAsDrawn(t *testing.T) {
-	p := &place{start: 1 << 40, pid: 77}
+	p := &seat{start: 1 << 40, pid: 77}
 	p.state.Store(attached)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p))
-	if want := (occupant{start: 1 << 40, pid: 77, state: attached}); len(b) != placeBytes || decodePlace(b) != want {
-		t.Errorf("%d bytes are %+v, want %d and %+v", len(b), decodePlace(b), placeBytes, want)
+	if want := (occupant{start: 1 << 40, pid: 77, state: attached}); len(b) != seatBytes || decodeSeat(b) != want {
+		t.Errorf("%d bytes are %+v, want %d and %+v", len(b), decodeSeat(b), seatBytes, want)
 	}
 }
 
@@ -141,7 +141,7 @@ func FuzzParseHeader(f *testing.F) {
 		if !bytes.Equal(h.encode(), b[:headBytes]) {
 			t.Errorf("%+v encodes to other bytes", h)
 		}
-		if h.total() <= h.arena || h.offset() < placesOffset+h.ranks*placeBytes || filepath.Base("goccl-"+h.name) != "goccl-"+h.name {
+		if h.total() <= h.arena || h.offset() < seatsOffset+h.ranks*seatBytes || filepath.Base("goccl-"+h.name) != "goccl-"+h.name {
 			t.Errorf("%+v: arena at %d of %d bytes", h, h.offset(), h.total())
 		}
 	})

@@ -192,8 +192,8 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	for _, r := range []*rank{zero, one, early} {
 		r.joined()
 	}
-	if left := files(t); len(left) != 3 {
-		t.Errorf("%q are there, want the other user's three", left)
+	if posted := files(t); len(posted) != 3 {
+		t.Errorf("%q are there, want the other user's three", posted)
 	}
 	for k := 1; k < 4; k++ {
 		if err := os.Remove(numbered(path, k)); err != nil {
@@ -369,8 +369,8 @@ func mountShm(t *testing.T, options string, flags uintptr) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if left, err := filepath.Glob("/dev/shm/goccl-*"); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %q, %v", left, err)
+		if posted, err := filepath.Glob("/dev/shm/goccl-*"); err != nil || len(posted) > 0 {
+			t.Errorf("left behind: %q, %v", posted, err)
 		}
 		if err := unix.Unmount("/dev/shm", unix.MNT_DETACH); err != nil {
 			t.Error(err)

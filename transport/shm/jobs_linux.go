@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Jobs returns the jobs of this user whose ranks are running and have started to record what they do, by name. It
-// leaves out jobs whose processes it cannot see: those of another pid namespace.
+// Jobs returns the jobs of this user whose ranks are running and have started to record what they
+// do, by name. It leaves out jobs whose processes it cannot see: those of another pid namespace.
 func Jobs() (jobs []RunningJob, err error) {
 	err = eachSegment(func(fd int, h header) (taken bool) {
 		if f, err := openFlight(fd, h); err == nil { // otherwise it has ended
@@ -29,13 +29,13 @@ func Jobs() (jobs []RunningJob, err error) {
 	return jobs, err
 }
 
-// pids returns the process ids of the ranks that this process can see. An id in a place may by now be that of
-// another process, or be one of another pid namespace; the start of the process tells.
+// pids returns the process ids of the ranks that this process can see. An id in a seat may by now
+// be that of another process, or be one of another pid namespace; the start of the process tells.
 func (f *Flight) pids() []int {
 	all := make([]int, f.header.ranks)
 	_ = f.file.guarded(func() {
 		for rank := range all {
-			p := decodePlace(f.file.bytes(placesOffset+rank*placeBytes, placeBytes))
+			p := decodeSeat(f.file.bytes(seatsOffset+rank*seatBytes, seatBytes))
 			if start, ok := startOf(p.pid); ok && start == p.start {
 				all[rank] = p.pid
 			}
@@ -44,15 +44,17 @@ func (f *Flight) pids() []int {
 	return all
 }
 
-// eachSegment calls use with a descriptor, for reading, and the header of each segment that a process
-// of this user has open: of jobs, groups and regions. use reports whether it keeps the descriptor. A
-// segment's file has no name once all ranks have joined, so eachSegment looks for it in the
-// descriptors of processes. If the only segments are of another version, it returns an error.
+// eachSegment calls use with a descriptor, for reading, and the header of each segment that a
+// process of this user has open: of jobs, groups and regions. use reports whether it keeps the
+// descriptor. A segment's file has no name once all ranks have joined, so eachSegment looks for it
+// in the descriptors of processes. If the only segments are of another version, it returns an
+// error.
 func eachSegment(use func(fd int, h header) (taken bool)) error {
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
 		return fmt.Errorf("running jobs: %w", err)
 	}
+
 	var foreign error
 	seen := map[[16]byte]bool{}
 	for _, p := range processes {
@@ -69,6 +71,7 @@ func eachSegment(use func(fd int, h header) (taken bool)) error {
 			if target, err := os.Readlink(path); err != nil || !strings.HasPrefix(target, directory+"/") {
 				continue
 			}
+
 			fd, h, err := openForReading(path)
 			if err != nil {
 				if other, ok := errors.AsType[versionError](err); ok {
@@ -76,6 +79,7 @@ func eachSegment(use func(fd int, h header) (taken bool)) error {
 				}
 				continue
 			}
+
 			if seen[h.id] || !use(fd, h) {
 				_ = unix.Close(fd)
 			}
@@ -101,6 +105,7 @@ func openForReading(path string) (fd int, h header, err error) {
 	if err != nil {
 		return -1, h, err
 	}
+
 	b := make([]byte, headBytes)
 	n, err := unix.Pread(fd, b, 0)
 	if err == nil {
@@ -109,6 +114,7 @@ func openForReading(path string) (fd int, h header, err error) {
 	if err == nil {
 		err = unix.Fstat(fd, &st)
 	}
+
 	if err == nil && (st.Size != int64(h.total()) || h.flightBytes() > h.total()) {
 		err = errors.New("its length is not that of a job's memory")
 	}

@@ -44,11 +44,12 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	waiting, stop := watched(ctx, h.noticed)
+
+	waiting, stop := watched(ctx, h.checkNotice)
 	ep, err := join(waiting, j, g, func(s *segment) bool { return j.Size <= usableCores(s, j.Size) })
 	stop()
 	if err != nil {
-		h.notify(ctx, j.Rank, err)
+		h.postNotice(ctx, j.Rank, err)
 		return nil, err
 	}
 	return ep, nil
@@ -66,6 +67,7 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	rest := &processes{segment: s}
 	n := newNode(s.arena, g, j.Size, rest)
 	rest.tokens, rest.cores = groupsync.Tokens(n.states()), groupsync.LostCores(n.states())
+
 	if err := n.populate(j.Rank); err != nil {
 		_ = s.close()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
@@ -85,12 +87,12 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 func usableCores(s *segment, ranks int) int {
 	var all unix.CPUSet
 	for rank := range ranks {
-		var own unix.CPUSet
-		if unix.SchedGetaffinity(s.pid(rank), &own) != nil { // it has ended, or lives in another pid namespace
+		var allowed unix.CPUSet
+		if unix.SchedGetaffinity(s.pid(rank), &allowed) != nil { // it has ended, or lives in another pid namespace
 			continue
 		}
 		for i := range all {
-			all[i] |= own[i]
+			all[i] |= allowed[i]
 		}
 	}
 	cores := max(all.Count(), runtime.NumCPU())
@@ -105,17 +107,20 @@ func usableCores(s *segment, ranks int) int {
 func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watcher sync.WaitGroup
+
 	watcher.Go(func() {
 		for ctx.Err() == nil {
 			if err := gone(); err != nil {
 				cancel(err)
 			}
+
 			select {
 			case <-ctx.Done():
 			case <-time.After(longestPause):
 			}
 		}
 	})
+
 	return ctx, func() {
 		cancel(nil)
 		watcher.Wait()

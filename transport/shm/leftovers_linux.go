@@ -19,11 +19,13 @@ func Leftovers() ([]Leftover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
+
 	var all []Leftover
 	for _, e := range entries {
 		if !isFileName(e.Name()) {
 			continue
 		}
+
 		path := filepath.Join(directory, e.Name())
 		if n, ok := readNotice(path); ok && n.state() == gone {
 			job, _, _ := strings.Cut(strings.TrimPrefix(e.Name(), filePrefix()), "~")
@@ -75,6 +77,7 @@ func (l Leftover) Remove() error {
 		}
 		return removeName(l.Path)
 	}
+
 	f, err := findFile(l.Path)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -109,7 +112,7 @@ func removeOrphan(j Job, dead bool) {
 		return
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
-	if f.held && !dead {
+	if f.isHeld && !dead {
 		return // its creator removes it
 	}
 	if ok, err := tryLock(f.fd, removalLock); ok && err == nil { // otherwise another process removes it
@@ -122,7 +125,7 @@ func (f *found) checkDead() error {
 	if name, _, _ := strings.Cut(filepath.Base(f.path), "~"); name != filePrefix()+f.header.name {
 		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
 	}
-	if locked(f.fd, 0, maxRanks) {
+	if isLocked(f.fd, 0, maxRanks) {
 		return fmt.Errorf("shared memory %s is in use (%s): %w", f.path, f.describe(), errLeaving)
 	}
 	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {

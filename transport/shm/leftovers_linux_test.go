@@ -79,8 +79,8 @@ func TestRemoveLeftovers(t *testing.T) {
 	if err := RemoveLeftovers("job-"); err == nil || !strings.Contains(err.Error(), "is in use") || strings.Contains(err.Error(), "job-2") {
 		t.Errorf("got %v", err)
 	}
-	if left := files(t); !slices.Equal(left, []string{filePrefix() + "job-3", filePrefix() + "jobs-1"}) {
-		t.Errorf("%q are there", left)
+	if posted := files(t); !slices.Equal(posted, []string{filePrefix() + "job-3", filePrefix() + "jobs-1"}) {
+		t.Errorf("%q are there", posted)
 	}
 	startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 1, Size: 2}}).joined()
 	zero.joined()
@@ -104,7 +104,7 @@ func TestLeftoversOfTheLiving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := at[place](file, placesOffset)
+	p := at[seat](file, seatsOffset)
 	pid := p.pid
 	p.pid = int32(os.Getpid())
 	for _, same := range []bool{true, false} {
@@ -147,8 +147,8 @@ func TestRemoveHitsNoOther(t *testing.T) {
 		t.Error(err)
 	}
 	restore()
-	if left := files(t); len(left) != 1 {
-		t.Errorf("%q are there, want the new job's segment", left)
+	if posted := files(t); len(posted) != 1 {
+		t.Errorf("%q are there, want the new job's segment", posted)
 	}
 	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is in use") {
 		t.Errorf("of the new job: %v", err)
@@ -191,7 +191,7 @@ func TestLeftoverRemovedUnderARank(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &segment{header: h, path: l.Path, rank: 1, fd: f.fd}
-	if again, err := s.take(f, &waiting{ctx: context.Background()}); !again || err != nil {
+	if again, err := s.join(f, &waiting{ctx: context.Background()}); !again || err != nil {
 		t.Errorf("got %v, %v", again, err)
 	}
 	if err := s.close(); err != nil {
@@ -219,7 +219,7 @@ func TestRankZeroGaveUpUnderARank(t *testing.T) {
 	}
 	s := &segment{header: h, path: f.path, rank: 1, fd: f.fd}
 	var late *transport.TimeoutError
-	if again, err := s.take(f, &waiting{ctx: context.Background()}); again || !errors.As(err, &late) || late.By != 0 || !slices.Equal(late.Missing, []int{1}) {
+	if again, err := s.join(f, &waiting{ctx: context.Background()}); again || !errors.As(err, &late) || late.By != 0 || !slices.Equal(late.Missing, []int{1}) {
 		t.Errorf("got %v, %v", again, err)
 	}
 	if err := s.close(); err != nil {
@@ -239,7 +239,7 @@ func TestLeftoversHaveNamesOfJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		odd = append(odd, path+"\x1bnotice")
-		if !n.leave(path + "\x1bnotice") {
+		if !n.post(path + "\x1bnotice") {
 			t.Fatal("no link could be made")
 		}
 	}
@@ -250,8 +250,8 @@ func TestLeftoversHaveNamesOfJobs(t *testing.T) {
 	if err := RemoveLeftovers(""); err != nil {
 		t.Errorf("%q", err)
 	}
-	if left := files(t); len(left) != len(odd) {
-		t.Errorf("left are %q, want %q", left, odd)
+	if posted := files(t); len(posted) != len(odd) {
+		t.Errorf("left are %q, want %q", posted, odd)
 	}
 	for _, path := range odd {
 		_ = os.Remove(path)

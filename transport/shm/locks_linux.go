@@ -27,9 +27,9 @@ func tryLock(fd, at int) (bool, error) {
 	return err == nil, err
 }
 
-// locked reports whether another description holds a lock on any of n bytes. If the kernel
-// returns an error, locked returns true: a rank counts as dead only if that is certain.
-func locked(fd, at, n int) bool {
+// isLocked reports whether another description holds a lock on any of n bytes. If the kernel
+// returns an error, isLocked returns true: a rank counts as dead only if that is certain.
+func isLocked(fd, at, n int) bool {
 	l := writeLock(at, n)
 	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, l) != nil || l.Type != unix.F_UNLCK
 }

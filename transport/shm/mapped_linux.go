@@ -23,7 +23,7 @@ func (m *mapped) Vanished(v any) error {
 	mappings := []*segment{m.segment}
 	m.regions.mu.Lock() // the goroutine of the P2P may fault as well
 	defer m.regions.mu.Unlock()
-	for _, r := range m.regions.have {
+	for _, r := range m.regions.all {
 		if r, ok := r.regionMemory.(segmentMemory); ok {
 			mappings = append(mappings, r.segment)
 		}

@@ -9,18 +9,18 @@ import (
 // memory, so nothing maps, unmaps or wakes there any more, whoever notices a fault.
 type mapping struct {
 	arena
-	mu    sync.RWMutex // guards freed, and the memory where no call uses it
-	freed bool
+	mu      sync.RWMutex // guards freed, and the memory where no call uses it
+	isFreed bool
 }
 
 // unmap gives the memory back, and reports whether it was there until now.
 func (m *mapping) unmap() (first bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.freed {
+	if m.isFreed {
 		return false, nil
 	}
-	m.freed = true
+	m.isFreed = true
 	if m.size > 0 {
 		err = m.arena.unmap()
 	}
@@ -31,7 +31,7 @@ func (m *mapping) unmap() (first bool, err error) {
 func (m *mapping) blank() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.freed {
+	if m.isFreed {
 		return errors.New("the memory was given back")
 	}
 	return m.arena.blank()

@@ -46,9 +46,9 @@ func (h header) noticePath() string {
 	return fmt.Sprintf("%s~%x", filePath(h.name), digest[:8])
 }
 
-// noticed returns the reason why a rank of the job cannot join, or nil if no rank has left a
+// checkNotice returns the reason why a rank of the job cannot join, or nil if no rank has left a
 // notice.
-func (h header) noticed() error {
+func (h header) checkNotice() error {
 	path := h.noticePath()
 	n, ok := readNotice(path)
 	if !ok {
@@ -63,11 +63,11 @@ func (h header) noticed() error {
 	return nil
 }
 
-// notify leaves a notice of err, if no other rank can find the error by itself, and removes the
+// postNotice leaves a notice of err, if no other rank can find the error by itself, and removes the
 // notice after noticeTime.
-func (h header) notify(ctx context.Context, rank int, err error) {
+func (h header) postNotice(ctx context.Context, rank int, err error) {
 	_, none := errors.AsType[*transport.AllocationFailedError](err)
-	if h.ranks == 1 || !none && !noDescriptor(err) || checkDirectory(h.total()) != nil { // all ranks find that by themselves
+	if h.ranks == 1 || !none && !isOutOfDescriptors(err) || checkDirectory(h.total()) != nil { // all ranks find that by themselves
 		return
 	}
 	namespace, noProc := pidNamespace()
@@ -75,12 +75,12 @@ func (h header) notify(ctx context.Context, rank int, err error) {
 		return // no rank could tell whether this process lives
 	}
 	n := notice{rank, h.ranks, os.Getpid(), namespace, time.Duration(sinceBoot()), groupsync.JoinFailure(rank, err).Text}.clean()
-	path, left := h.noticePath(), false
+	path, posted := h.noticePath(), false
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		if !left && n.leave(path) { // otherwise a notice exists, which other ranks read or remove
-			left = true
+		if !posted && n.post(path) { // otherwise a notice exists, which other ranks read or remove
+			posted = true
 			atPoint("noticed")
 		}
 		select {
@@ -88,13 +88,13 @@ func (h header) notify(ctx context.Context, rank int, err error) {
 		case <-time.After(longestPause):
 		}
 	}
-	if last, ok := readNotice(path); left && ok && last.made == n.made && last.pid == n.pid {
+	if last, ok := readNotice(path); posted && ok && last.made == n.made && last.pid == n.pid {
 		_ = removeName(path) // if that fails it is a leftover
 	}
 }
 
-// leave makes the link, and reports whether it succeeded.
-func (n notice) leave(path string) bool {
+// post makes the link, and reports whether it succeeded.
+func (n notice) post(path string) bool {
 	err := os.Symlink(n.String(), path)
 	if errors.Is(err, unix.ENOSPC) { // short targets take no page
 		n.text = n.text[:min(len(n.text), 50)]
@@ -168,9 +168,10 @@ func (n notice) state() int {
 	if namespace != n.namespace {
 		return unknown
 	}
+
 	start, err := readStart(fmt.Sprintf("/proc/%d/stat", n.pid))
 	switch {
-	case noDescriptor(err):
+	case isOutOfDescriptors(err):
 		return unknown
 	case err != nil || time.Duration(start)*tick > n.made:
 		return gone

@@ -104,11 +104,11 @@ func TestStaleNotices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			own(t)
 			defer JoinWith(small)()
-			left, err := newHeader(Job{Name: "job", Size: 2, Secret: c.secret}, 1)
+			posted, err := newHeader(Job{Name: "job", Size: 2, Secret: c.secret}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := left.noticePath()
+			path := posted.noticePath()
 			put := func() {
 				t.Helper()
 				if err := os.Symlink(c.target, path); err != nil {
@@ -151,7 +151,7 @@ func TestNotices(t *testing.T) {
 	own(t)
 	path := directory + "/notice"
 	n := notice{rank: 3, ranks: 4, pid: 4, namespace: "pid:[5]", made: 6, text: "a\nb \x1b[31m" + strings.Repeat("ä", 1000)}.clean()
-	if len(n.text) > noticeText || !strings.HasPrefix(n.text, "a b  [31mä") || !n.leave(path) || n.leave(path) {
+	if len(n.text) > noticeText || !strings.HasPrefix(n.text, "a b  [31mä") || !n.post(path) || n.post(path) {
 		t.Errorf("%q", n.text)
 	}
 	if got, ok := readNotice(path); !ok || got != n {

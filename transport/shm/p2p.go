@@ -24,6 +24,7 @@ func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 			return 0, false, err
 		}
 	}
+
 	if c := at[channel](l.arena, off); c.posted.Load()-c.taken.Load() >= uint64(l.geometry.Slots) {
 		return 0, false, nil
 	}

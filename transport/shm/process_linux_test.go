@@ -9,16 +9,16 @@ import (
 )
 
 func TestStartOf(t *testing.T) {
-	own, ok := startOf(os.Getpid())
-	if !ok || own == 0 {
-		t.Fatalf("this process started at %d, %v", own, ok)
+	allowed, ok := startOf(os.Getpid())
+	if !ok || allowed == 0 {
+		t.Fatalf("this process started at %d, %v", allowed, ok)
 	}
-	if again, err := ownStart(); err != nil || again != own {
+	if again, err := ownStart(); err != nil || again != allowed {
 		t.Errorf("by another way it started at %d, %v", again, ok)
 	}
 	parent, ok := startOf(os.Getppid())
-	if !ok || parent > own {
-		t.Errorf("the parent started at %d (%v), this process at %d", parent, ok, own)
+	if !ok || parent > allowed {
+		t.Errorf("the parent started at %d (%v), this process at %d", parent, ok, allowed)
 	}
 	// A zombie does not count as running.
 	child := exec.Command("/bin/true")

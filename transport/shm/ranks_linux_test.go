@@ -147,7 +147,7 @@ func playRank(text string) {
 		case "alive":
 			alive := make([]bool, spec.Job.Size)
 			for rank := range alive {
-				alive[rank] = s.alive(rank)
+				alive[rank] = s.isAlive(rank)
 			}
 			reply("alive", alive)
 		case "pids":

@@ -36,9 +36,10 @@ const _ = uint(textBytes - transport.TextBytes) // a record must hold the longes
 // unmade reports, in the parent group's arena, that a rank could not make a new group, and why.
 // A rank that cannot open the new group's memory can report it nowhere else.
 //
-// The report stands for all groups that follow in the same call, so that its size does not depend on
-// their number. Each rank has unmadeSlots reports and uses them in rotation, one for a call: a rank
-// makes the groups of one call before it makes the next, unless it calls from several goroutines.
+// The report stands for all groups that follow in the same call, so that its size does not depend
+// on their number. Each rank has unmadeSlots reports and uses them in rotation, one for a call: a
+// rank makes the groups of one call before it makes the next, unless it calls from several
+// goroutines.
 type unmade struct {
 	number  atomic.Uint64 // of the first group of its call that could not be made
 	written atomic.Uint64 // 1 if the report is whole; stored last

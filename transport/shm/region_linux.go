@@ -29,7 +29,7 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 		atPoint("region offered")
 		err = m.exchangeErrors(size, s.allocatePart())
 	}
-	if s.named {
+	if s.isNamed {
 		atPoint("region to be unnamed")
 		_ = unlinkFile(s.fd, s.path) // if that fails it is a leftover
 	}
@@ -41,6 +41,7 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	if err == nil {
 		return segmentMemory{s}, nil
 	}
+
 	_ = s.close()
 	if lost, dead := errors.AsType[*transport.PeerLostError](err); dead && lost.Rank == 0 {
 		removeOrphan(j, true)
@@ -50,16 +51,17 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 
 // exchangeErrors tells all ranks this rank's error, which may be nil. It returns the error of the
 // first rank that has one, the same on all ranks, or the error of the wait for them.
-func (ep *endpoint) exchangeErrors(size int, own error) error {
+func (ep *endpoint) exchangeErrors(size int, rankErr error) error {
 	note := make([]byte, min(ep.PieceBytes(), 512))
-	if own != nil {
-		text := own.Error()
-		if none, ok := errors.AsType[*transport.AllocationFailedError](own); ok {
-			text = none.Message
+	if rankErr != nil {
+		if none, ok := errors.AsType[*transport.AllocationFailedError](rankErr); ok {
+			copy(note, none.Message)
+		} else {
+			copy(note, rankErr.Error())
 		}
-		copy(note, text)
 	}
 	ep.PutInput(note, len(note), len(note))
+
 	if err := ep.Flip(); err != nil {
 		return err
 	}
@@ -79,20 +81,22 @@ func (s *segment) createNamed() (err error) {
 	if s.fd, err = newFile(s.header.total()); err != nil {
 		return err
 	}
+
 	if err := allocate(s.fd, 0, s.header.offset()); err != nil {
-		return refused(s.header.total(), err)
+		return allocationError(s.header.total(), err)
 	}
 	if err := unix.Ftruncate(s.fd, int64(s.header.total())); err != nil {
-		return refused(s.header.total(), err)
+		return allocationError(s.header.total(), err)
 	}
 	if err := s.fill(); err != nil {
 		return err
 	}
+
 	for k := range maxNames {
 		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
 		if err == nil {
-			s.named = true
+			s.isNamed = true
 			atPoint("region named")
 			return nil
 		}
@@ -100,6 +104,7 @@ func (s *segment) createNamed() (err error) {
 			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
 		}
 	}
+
 	return fmt.Errorf("shared memory %s: all of its %d names are taken", s.first, maxNames)
 }
 
@@ -118,6 +123,7 @@ func (s *segment) allocatePart() error {
 		if err := f.header.differs(s.header); err != nil {
 			return fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 		}
+
 		s.header.id = f.header.id
 		if err := s.enter(); err != nil {
 			return err
@@ -126,7 +132,7 @@ func (s *segment) allocatePart() error {
 	lo, hi := s.part(s.rank), s.part(s.rank+1)
 	atPoint("region shared")
 	if err := allocate(s.fd, lo, hi-lo); err != nil {
-		return refused(s.header.total(), err)
+		return allocationError(s.header.total(), err)
 	}
 	atPoint("region allocated")
 	return nil
@@ -143,15 +149,15 @@ func (s *segment) part(rank int) int {
 
 func (m segmentMemory) bytes() []byte { return m.arena.bytes(0, m.header.arena) }
 
-// leave marks the rank's place as done.
+// leave marks the rank's seat as done.
 func (m segmentMemory) leave() {
-	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no mark
+	_ = m.safely(func() error { m.seat(m.rank).state.Store(done); return nil }) // memory that is gone needs no mark
 }
 
-func (m segmentMemory) left() (yes bool) {
+func (m segmentMemory) isUnused() (yes bool) {
 	err := m.safely(func() error {
 		for rank := range m.header.ranks {
-			if m.place(rank).state.Load() != done {
+			if m.seat(rank).state.Load() != done {
 				return nil
 			}
 		}

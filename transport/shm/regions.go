@@ -21,12 +21,12 @@ import (
 // called Free. It then unmaps the memory while none of its calls is between Enter and its end: at
 // the start of the next call, when it makes a region, or with the endpoint.
 type regions struct {
-	alloc     makeRegion
-	made      uint64 // how many were made: the number of the next
-	mu        sync.Mutex
-	have      []*region   // in order of number; only calls write it, under mu, and they may read it without
-	someFreed atomic.Bool // this rank has done with some
-	detached  bool        // the endpoint is free: regions are this rank's own affair
+	alloc      makeRegion
+	made       uint64 // how many were made: the number of the next
+	mu         sync.Mutex
+	all        []*region   // in order of number; only calls write it, under mu, and they may read it without
+	someFreed  atomic.Bool // this rank has done with some
+	isDetached bool        // the endpoint is free: regions are this rank's own affair
 }
 
 // makeRegion returns the memory of the region with a number. If it fails it fails on all ranks;
@@ -39,7 +39,7 @@ type regionMemory interface {
 	// leave marks the region as no longer used by this rank.
 	leave()
 	// left reports whether all ranks have called leave.
-	left() bool
+	isUnused() bool
 	// discard frees the memory, which ranks may still have mapped. All ranks have left it.
 	discard()
 	// close unmaps the memory on this rank.
@@ -49,10 +49,10 @@ type regionMemory interface {
 // region implements transport.Region.
 type region struct {
 	regionMemory
-	number uint64
-	of     *regions
-	bytes  []byte // regionMemory.bytes()
-	freed  bool   // guarded by of.mu
+	number  uint64
+	of      *regions
+	bytes   []byte // regionMemory.bytes()
+	isFreed bool   // guarded by of.mu
 }
 
 // Bytes implements transport.Region.
@@ -62,15 +62,16 @@ func (r *region) Bytes() []byte { return r.bytes }
 func (r *region) Free() error {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	if r.freed {
+	if r.isFreed {
 		return nil
 	}
-	r.freed = true
-	if r.of.detached {
+
+	r.isFreed = true
+	if r.of.isDetached {
 		return r.close()
 	}
 	r.leave()
-	if r.left() {
+	if r.isUnused() {
 		r.discard()
 	}
 	r.of.someFreed.Store(true)
@@ -82,11 +83,11 @@ func (rs *regions) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	waiting := false
-	rs.have = slices.DeleteFunc(rs.have, func(r *region) bool {
-		if !r.freed {
+	rs.all = slices.DeleteFunc(rs.all, func(r *region) bool {
+		if !r.isFreed {
 			return false
 		}
-		if !r.left() {
+		if !r.isUnused() {
 			waiting = true
 			return false
 		}
@@ -101,19 +102,19 @@ func (rs *regions) sweep() {
 func (rs *regions) free() (err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.detached = true
-	for _, r := range rs.have {
-		if r.freed {
+	rs.isDetached = true
+	for _, r := range rs.all {
+		if r.isFreed {
 			err = errors.Join(err, r.close())
 		}
 	}
-	rs.have = nil
+	rs.all = nil
 	return err
 }
 
 // find returns the region with a number, or nil if this rank does not have it.
 func (rs *regions) find(number uint64) *region {
-	for _, r := range slices.Backward(rs.have[:min(number+1, uint64(len(rs.have)))]) { // the index is at most the number, since regions are removed
+	for _, r := range slices.Backward(rs.all[:min(number+1, uint64(len(rs.all)))]) { // the index is at most the number, since regions are removed
 		if r.number <= number {
 			if r.number == number {
 				return r
@@ -150,10 +151,11 @@ func (ep *endpoint) Region(size int) (transport.Region, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := &region{regionMemory: m, number: number, of: rs, bytes: m.bytes()}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.have = append(rs.have, r)
+	rs.all = append(rs.all, r)
 	return r, nil
 }
 
@@ -177,7 +179,7 @@ func (ep *endpoint) show(e *transport.Arrival) {
 // place, because that takes a second synchronisation. The words of a buffer that stays the same
 // are not written, so that their cache line stays with the ranks that read it.
 func (ep *endpoint) showBuffer(s *shownBuffer, e *transport.Arrival, b []byte) {
-	region, offset := ep.regions.place(b)
+	region, offset := ep.regions.locate(b)
 	if e.Eager && (!ep.poll || e.NoSpin) {
 		region, offset = nowhere, 0
 	}
@@ -258,6 +260,7 @@ func heapRegions(ranks int) makeRegion {
 	return func(number uint64, size int) (regionMemory, error) {
 		mu.Lock()
 		defer mu.Unlock()
+
 		r := made[number]
 		if r == nil {
 			r = &heapRegion{ranks: int64(ranks)}
@@ -267,6 +270,7 @@ func heapRegions(ranks int) makeRegion {
 			}
 			made[number] = r
 		}
+
 		if r.asked++; r.asked == ranks {
 			delete(made, number)
 		}
@@ -279,15 +283,15 @@ func heapRegions(ranks int) makeRegion {
 
 // heapRegion is a region on the heap, which all ranks share.
 type heapRegion struct {
-	memory []byte
-	err    error // why memory could not be allocated
-	ranks  int64
-	asked  int // guarded by heapRegions
-	gone   atomic.Int64
+	memory  []byte
+	err     error // why memory could not be allocated
+	ranks   int64
+	asked   int // guarded by heapRegions
+	leavers atomic.Int64
 }
 
-func (r *heapRegion) bytes() []byte { return r.memory }
-func (r *heapRegion) leave()        { r.gone.Add(1) }
-func (r *heapRegion) left() bool    { return r.gone.Load() == r.ranks }
-func (r *heapRegion) discard()      {}
-func (r *heapRegion) close() error  { return nil }
+func (r *heapRegion) bytes() []byte  { return r.memory }
+func (r *heapRegion) leave()         { r.leavers.Add(1) }
+func (r *heapRegion) isUnused() bool { return r.leavers.Load() == r.ranks }
+func (r *heapRegion) discard()       {}
+func (r *heapRegion) close() error   { return nil }

@@ -93,7 +93,7 @@ func TestRegionIsGivenBackBetweenCalls(t *testing.T) {
 	require.Equal(t, []byte{1, 2}, send, "another rank shows it")
 	blocks := func() int64 {
 		var st unix.Stat_t
-		require.NoError(t, unix.Fstat(eps[0].regions.have[0].regionMemory.(segmentMemory).fd, &st))
+		require.NoError(t, unix.Fstat(eps[0].regions.all[0].regionMemory.(segmentMemory).fd, &st))
 		return st.Blocks * 512
 	}
 	require.Greater(t, blocks(), int64(1<<20))
@@ -116,7 +116,7 @@ func TestEagerCallsInPlace(t *testing.T) {
 		ep.poll = true
 	}
 	regions := makeRegions(t, eps, 1, 2*length)
-	own := [2][]byte{regions[0].Bytes()[:length], regions[1].Bytes()[length:]}
+	allowed := [2][]byte{regions[0].Bytes()[:length], regions[1].Bytes()[length:]}
 	private := [2][]byte{make([]byte, length), make([]byte, length)}
 	seq := uint64(1)
 	for _, c := range []struct {
@@ -124,24 +124,24 @@ func TestEagerCallsInPlace(t *testing.T) {
 		noSpin, sleeps bool
 		inPlace        bool
 	}{
-		{buffers: own, inPlace: true},
+		{buffers: allowed, inPlace: true},
 		{buffers: private},
-		{buffers: [2][]byte{own[0], private[1]}},
-		{buffers: own, inPlace: true},
-		{buffers: [2][]byte{private[0], own[1]}},
-		{buffers: own, noSpin: true},
-		{buffers: own, sleeps: true},
-		{buffers: own, inPlace: true},
+		{buffers: [2][]byte{allowed[0], private[1]}},
+		{buffers: allowed, inPlace: true},
+		{buffers: [2][]byte{private[0], allowed[1]}},
+		{buffers: allowed, noSpin: true},
+		{buffers: allowed, sleeps: true},
+		{buffers: allowed, inPlace: true},
 	} {
 		seq++
 		eps[1].poll = !c.sleeps
 		all(t, 2, func(rank int) error {
-			ep, mine := eps[rank], c.buffers[rank]
-			for i := range mine {
-				mine[i] = byte(int(seq) + 100*rank)
+			ep, allowed := eps[rank], c.buffers[rank]
+			for i := range allowed {
+				allowed[i] = byte(int(seq) + 100*rank)
 			}
 			_, err := ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: seq, Exposed: true, Eager: true,
-				NoSpin: c.noSpin && rank == 0, Payload: mine, Send: mine, Recv: mine})
+				NoSpin: c.noSpin && rank == 0, Payload: allowed, Send: allowed, Recv: allowed})
 			if err != nil {
 				return err
 			}
@@ -171,13 +171,13 @@ func TestEagerCallsInPlace(t *testing.T) {
 // A region that a rank has not freed when it frees its endpoint stays mapped until the rank frees it.
 func TestRegionOutlivesItsEndpoint(t *testing.T) {
 	eps := joined(t, 2)
-	kept, left := makeRegions(t, eps, 1, 100), makeRegions(t, eps, 2, 100)
-	require.NoError(t, left[0].Free())
+	kept, posted := makeRegions(t, eps, 1, 100), makeRegions(t, eps, 2, 100)
+	require.NoError(t, posted[0].Free())
 	before := segments(t)
 	require.NoError(t, errors.Join(eps[0].Close(), eps[0].Free()))
 	require.Equal(t, before-2, segments(t), "the segment, and the region that the rank has done with")
 	kept[0].Bytes()[99] = 1
-	require.NoError(t, errors.Join(kept[0].Free(), left[0].Free(), kept[0].Free()))
+	require.NoError(t, errors.Join(kept[0].Free(), posted[0].Free(), kept[0].Free()))
 	require.Equal(t, before-3, segments(t))
 	require.EqualValues(t, 1, kept[1].Bytes()[99])
 }

@@ -31,8 +31,8 @@ func own(t *testing.T) {
 	old := directory
 	directory = dir
 	t.Cleanup(func() {
-		if left := files(t); !t.Failed() && len(left) > 0 {
-			t.Errorf("left behind: %q", left)
+		if posted := files(t); !t.Failed() && len(posted) > 0 {
+			t.Errorf("left behind: %q", posted)
 		}
 		directory = old
 		if err := os.RemoveAll(dir); err != nil {
@@ -74,8 +74,8 @@ func TestSegment(t *testing.T) {
 				r.joined()
 				alive[i], words[i], pids[i] = true, uint64(100+i), r.pid()
 			}
-			if left := files(t); len(left) > 0 {
-				t.Errorf("%q are there while the job runs", left)
+			if posted := files(t); len(posted) > 0 {
+				t.Errorf("%q are there while the job runs", posted)
 			}
 			for _, r := range ranks {
 				ask[bool](r, "store", "stored")
@@ -248,8 +248,8 @@ func TestKilledWhileGathering(t *testing.T) {
 				t.Errorf("the others learned it after %v", d)
 			}
 			for _, spec := range late {
-				if left := files(t); len(left) != 1 {
-					t.Errorf("before rank %d comes %q are there, want one file", spec.Job.Rank, left)
+				if posted := files(t); len(posted) != 1 {
+					t.Errorf("before rank %d comes %q are there, want one file", spec.Job.Rank, posted)
 				}
 				if got := startRank(t, spec).result(); got.Lost == nil || got.Lost.Rank != c.victim || got.Lost.PID != victim.pid() {
 					t.Errorf("rank %d, which comes later: %+v", spec.Job.Rank, got)
@@ -520,7 +520,7 @@ func TestTwoJobsRunning(t *testing.T) {
 	}
 }
 
-// A rank waits while another process has locked the rank's place and not yet written its process id.
+// A rank waits while another process has locked the rank's seat and not yet written its process id.
 // When the other process writes it, the rank returns an error; when the other process dies, the rank
 // takes the place.
 func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
@@ -695,9 +695,9 @@ func TestStaleFileOfOneThatIsDying(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary.NativeEndian.PutUint64(file[placesOffset:], start)
-	binary.NativeEndian.PutUint32(file[placesOffset+8:], uint32(os.Getpid()))
-	binary.NativeEndian.PutUint32(file[placesOffset+12:], attached)
+	binary.NativeEndian.PutUint64(file[seatsOffset:], start)
+	binary.NativeEndian.PutUint32(file[seatsOffset+8:], uint32(os.Getpid()))
+	binary.NativeEndian.PutUint32(file[seatsOffset+12:], attached)
 	if err := os.WriteFile(filePath("job"), file, 0o600); err != nil {
 		t.Fatal(err)
 	}

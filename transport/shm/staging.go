@@ -61,6 +61,7 @@ func (ep *endpoint) Flip() error {
 	ep.publishResult()
 	ep.stage(ep.Rank()).round.Store(ep.round + 1)
 	ep.WakeWaiters()
+
 	for peer := range ep.Size() {
 		if peer == ep.Rank() {
 			continue

@@ -50,15 +50,15 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 			group := func(r int) { _, errs[r] = eps[members[r]].(transport.Groups).Group(ctx, 7, members) }
 			waits := func() {}
 			if unable != 0 { // rank 0 has made the memory and waits
-				named, over := make(chan struct{}), make(chan struct{})
+				named, isLeftover := make(chan struct{}), make(chan struct{})
 				restore := stopAt(func(point string) {
 					if point == "named" {
 						close(named)
 					}
 				})
-				go func() { defer close(over); group(0) }()
+				go func() { defer close(isLeftover); group(0) }()
 				<-named
-				waits = func() { <-over; restore() }
+				waits = func() { <-isLeftover; restore() }
 			}
 			restore := limitFiles()
 			group(unable)

@@ -1,0 +1,193 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
+)
+
+// awaitAll waits until all ranks have attached, or the gathering is over.
+func (s *segment) awaitAll(w *waiting) error {
+	for {
+		missing, err := s.findMissing()
+		switch s.verdict().Load() {
+		case ready:
+			return nil
+		case abandoned:
+			return readReason(s.file.arena, s.path)
+		}
+
+		if err == nil && s.rank == 0 && len(missing) == 0 {
+			atPoint("gathered")
+			if err = unlinkFile(s.fd, s.path); err == nil {
+				s.isNamed = false
+				atPoint("unnamed")
+				s.verdict().CompareAndSwap(gathering, ready)
+				continue
+			}
+		}
+
+		if err == nil && !w.pause() {
+			err = w.endedError(s, missing)
+		}
+		if err != nil {
+			atPoint("giving up")
+			if endGathering(s.fd, s.file.arena, groupsync.JoinFailure(s.rank, err)) == ready {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// findMissing returns the ranks that have not attached, and an error if one that has is dead.
+func (s *segment) findMissing() (missing []int, err error) {
+	for rank := range s.header.ranks {
+		if s.seat(rank).state.Load() == absent {
+			missing = append(missing, rank)
+		}
+	}
+
+	// Each test takes the kernel a pass over all locks. Rank 0 therefore tests the other
+	// ranks and ends the gathering if one is dead; the others test only rank 0.
+	tested := s.header.ranks
+	if s.rank != 0 {
+		tested = 1
+	}
+	for rank := range tested {
+		if s.seat(rank).state.Load() == attached && !s.isAlive(rank) {
+			return missing, fmt.Errorf("shared memory %s: %w", s.path, &transport.PeerLostError{Rank: rank, PID: s.pid(rank)})
+		}
+	}
+	return missing, nil
+}
+
+// abandon returns err, because of which this process cannot be a rank of segment f. It ends the
+// segment's gathering, so that ranks that wait for this rank or have taken its seat learn of the
+// error. It returns again, and no error, if all ranks of that segment have joined, since it is then
+// another job's.
+func (s *segment) abandon(f *found, err error) (again bool, _ error) {
+	if f.abandon(groupsync.JoinFailure(s.rank, err)) == ready {
+		return true, nil
+	}
+	return false, err
+}
+
+// abandon ends the gathering of segment f for the reason why, unless it has ended already. It
+// returns the segment's verdict.
+func (f *found) abandon(why *transport.Failure) (verdict uint32) {
+	verdict = abandoned // if the head cannot be mapped, the other ranks learn nothing
+	_ = f.withHead(func(head arena) { verdict = endGathering(f.fd, head, why) })
+	return verdict
+}
+
+// withHead calls use with the mapped part of the file before the seats.
+func (f *found) withHead(use func(head arena)) error {
+	head, err := mapFile(f.fd, seatsOffset)
+	if err != nil {
+		return err
+	}
+	err = head.guarded(func() { use(head) })
+	return errors.Join(err, head.unmap())
+}
+
+// endGathering is found.abandon for a mapped file.
+func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
+	word, failed := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, failedOffset)
+	if ok, err := tryLock(fd, failureLock); ok && err == nil && word.Load() == gathering && failed.Load() == 0 {
+		encodeFailure(file.bytes(failureOffset, recordBytes), why)
+		failed.Store(1)
+	}
+	word.CompareAndSwap(gathering, abandoned)
+	return word.Load()
+}
+
+// whyAbandoned returns the reason why the gathering has ended.
+func (f *found) whyAbandoned() (reason error) {
+	if err := f.withHead(func(head arena) { reason = readReason(head, f.path) }); err != nil {
+		return fmt.Errorf("shared memory %s: the ranks have given up, and the reason cannot be read: %w", f.path, err)
+	}
+	return reason
+}
+
+// readReason is found.whyAbandoned for a mapped file.
+func readReason(file arena, path string) error {
+	failed := at[atomic.Uint32](file, failedOffset)
+	for range 100 { // another rank may be about to write it
+		if failed.Load() != 0 {
+			break
+		}
+		time.Sleep(firstPause)
+	}
+	if failed.Load() == 0 {
+		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
+	}
+	return fmt.Errorf("shared memory %s: %w", path, groupsync.JoinError(decodeFailure(file.bytes(failureOffset, recordBytes))))
+}
+
+// giveUp leaves a segment whose gathering is over, because of err.
+func (s *segment) giveUp(err error) error {
+	var removeErr error
+	lost, hasLost := errors.AsType[*transport.PeerLostError](err)
+	if s.isNamed || hasLost && lost.Rank == 0 && s.mustRemove() {
+		removeErr = unlinkFile(s.fd, s.path)
+	}
+	return errors.Join(removeErr, s.close())
+}
+
+// mustRemove reports whether this rank must remove the segment, whose creator is dead: all ranks
+// have attached, so that no rank will look for the file, and this rank has locked byte removalLock.
+func (s *segment) mustRemove() bool {
+	if !s.hasAttached {
+		return false
+	}
+	mustLearn := false // a rank has not come yet, and must learn from the file that its creator is dead
+	gone := s.file.guarded(func() {
+		for rank := range s.header.ranks {
+			mustLearn = mustLearn || s.seat(rank).state.Load() == absent
+		}
+	})
+	if gone != nil || mustLearn {
+		return false
+	}
+	ok, err := tryLock(s.fd, removalLock)
+	return ok && err == nil
+}
+
+// waiting is the wait of one openSegment.
+type waiting struct {
+	ctx      context.Context
+	start    time.Time
+	last     time.Duration // the last pause
+	leftover error         // describes a leftover with the segment's name
+}
+
+// pause sleeps for a while, and reports whether ctx has not ended.
+func (w *waiting) pause() bool {
+	w.last = min(max(2*w.last, firstPause), longestPause)
+	t := time.NewTimer(w.last)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.ctx.Done():
+	}
+	return w.ctx.Err() == nil
+}
+
+// endedError returns the error of a wait that ctx has ended.
+func (w *waiting) endedError(s *segment, missing []int) error {
+	cause := context.Cause(w.ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		late := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
+		if s.hasAttached && len(missing) == 0 {
+			late.Behind = []int{0} // it has not yet stored the verdict ready
+		}
+		cause = late
+	}
+	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
+}
