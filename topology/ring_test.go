@@ -94,7 +94,7 @@ func TestRingAllReduceSchedule(t *testing.T) {
 			}
 		}
 		// step sends each rank's block out to its Next, where it must be block in.
-		step := func(out, in int, merge func(got, own string) string) {
+		step := func(out, in int, merge func(got, have string) string) {
 			sent := make([]string, size)
 			for rank, ring := range rings {
 				require.Equal(t, ring.Block(out), rings[ring.Next].Block(in))
@@ -108,7 +108,7 @@ func TestRingAllReduceSchedule(t *testing.T) {
 		}
 
 		for s := range size - 1 {
-			step(-s, -s-1, func(got, own string) string { return got + " " + own })
+			step(-s, -s-1, func(got, have string) string { return got + " " + have })
 		}
 		want := make([]string, size)
 		for b := range size {
@@ -122,7 +122,7 @@ func TestRingAllReduceSchedule(t *testing.T) {
 		}
 
 		for s := range size - 1 {
-			step(1-s, -s, func(got, own string) string { return got })
+			step(1-s, -s, func(got, have string) string { return got })
 		}
 		for rank := range rings {
 			require.Equal(t, want, buffers[rank], "size %d rank %d: after all-gather", size, rank)

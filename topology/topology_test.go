@@ -373,14 +373,14 @@ func TestString(t *testing.T) {
 func TestBrokenPreconditionsPanic(t *testing.T) {
 	top := make2D(t, topology.Torus2D, 3, 2)
 	for _, rank := range []int{-1, 6, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: no rank %d in torus_2d 3x2 (6 ranks)", rank)
-		require.PanicsWithValue(t, said, func() { top.Neighbors(rank) })
-		require.PanicsWithValue(t, said, func() { top.Neighbor(rank, topology.East) })
-		require.PanicsWithValue(t, said, func() { top.Coord(rank) })
+		text := fmt.Sprintf("topology: no rank %d in torus_2d 3x2 (6 ranks)", rank)
+		require.PanicsWithValue(t, text, func() { top.Neighbors(rank) })
+		require.PanicsWithValue(t, text, func() { top.Neighbor(rank, topology.East) })
+		require.PanicsWithValue(t, text, func() { top.Coord(rank) })
 	}
 	for _, at := range [][2]int{{-1, 0}, {3, 0}, {0, -1}, {0, 2}} {
-		said := fmt.Sprintf("topology: no position (%d, %d) in torus_2d 3x2 (6 ranks)", at[0], at[1])
-		require.PanicsWithValue(t, said, func() { top.Rank(at[0], at[1]) })
+		text := fmt.Sprintf("topology: no position (%d, %d) in torus_2d 3x2 (6 ranks)", at[0], at[1])
+		require.PanicsWithValue(t, text, func() { top.Rank(at[0], at[1]) })
 	}
 	require.Panics(t, func() { top.Neighbor(0, topology.Direction(4)) })
 }

@@ -247,12 +247,12 @@ func TestTreePanicsOnABrokenPrecondition(t *testing.T) {
 	require.Panics(t, func() { topology.NewKaryTree(4, 0, -1) })
 	tree := topology.NewBinomialTree(4, 3)
 	for _, rank := range []int{-1, 4, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: no rank %d in a tree of 4 ranks", rank)
-		require.PanicsWithValue(t, said, func() { tree.Parent(rank) })
-		require.PanicsWithValue(t, said, func() { tree.Degree(rank) })
-		require.PanicsWithValue(t, said, func() { tree.Depth(rank) })
-		require.PanicsWithValue(t, said, func() { tree.Child(rank, 0) })
-		require.PanicsWithValue(t, said, func() { tree.Branch(0, rank) })
+		text := fmt.Sprintf("topology: no rank %d in a tree of 4 ranks", rank)
+		require.PanicsWithValue(t, text, func() { tree.Parent(rank) })
+		require.PanicsWithValue(t, text, func() { tree.Degree(rank) })
+		require.PanicsWithValue(t, text, func() { tree.Depth(rank) })
+		require.PanicsWithValue(t, text, func() { tree.Child(rank, 0) })
+		require.PanicsWithValue(t, text, func() { tree.Branch(0, rank) })
 	}
 	require.PanicsWithValue(t, "topology: rank 3 of a tree of 4 ranks has no child 2", func() { tree.Child(3, 2) })
 	require.Panics(t, func() { tree.Child(3, -1) })

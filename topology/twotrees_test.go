@@ -53,9 +53,9 @@ func TestTwoTreesShareTheWork(t *testing.T) {
 	eachTwoTrees(70, func(two topology.TwoTrees, size, root int) {
 		both := 0
 		for rank := range size {
-			left, right := two.Degree(0, rank), two.Degree(1, rank)
-			require.LessOrEqual(t, left+right, 2, "size %d root %d rank %d", size, root, rank)
-			if rank != root && left > 0 && right > 0 {
+			degree0, degree1 := two.Degree(0, rank), two.Degree(1, rank)
+			require.LessOrEqual(t, degree0+degree1, 2, "size %d root %d rank %d", size, root, rank)
+			if rank != root && degree0 > 0 && degree1 > 0 {
 				both++
 				parent, _ := two.Parent(0, rank)
 				require.Equal(t, root, parent)
@@ -120,11 +120,11 @@ func TestTwoTreesPanicOnABrokenPrecondition(t *testing.T) {
 	}
 	two := topology.NewTwoTrees(4, 3)
 	for _, rank := range []int{-1, 4, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: no rank %d in two trees of 4 ranks", rank)
-		require.PanicsWithValue(t, said, func() { two.Parent(0, rank) })
-		require.PanicsWithValue(t, said, func() { two.Degree(1, rank) })
-		require.PanicsWithValue(t, said, func() { two.Child(1, rank, 0) })
-		require.PanicsWithValue(t, said, func() { two.Step(0, rank) })
+		text := fmt.Sprintf("topology: no rank %d in two trees of 4 ranks", rank)
+		require.PanicsWithValue(t, text, func() { two.Parent(0, rank) })
+		require.PanicsWithValue(t, text, func() { two.Degree(1, rank) })
+		require.PanicsWithValue(t, text, func() { two.Child(1, rank, 0) })
+		require.PanicsWithValue(t, text, func() { two.Step(0, rank) })
 	}
 	require.PanicsWithValue(t, "topology: no tree 2 of two", func() { two.Parent(2, 0) })
 	require.PanicsWithValue(t, "topology: no tree -1 of two", func() { two.Step(-1, 0) })

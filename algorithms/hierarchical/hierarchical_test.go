@@ -292,16 +292,16 @@ func TestEmptyBlocksOfANode(t *testing.T) {
 			for i := range ones {
 				ones[i] = int64(i)
 			}
-			mine, at := make([]int64, counts[rank]), 0
-			if err := ccl.ReduceScatterV(t.Context(), g[rank], ones, mine, ccl.Sum, counts); err != nil {
+			part, at := make([]int64, counts[rank]), 0
+			if err := ccl.ReduceScatterV(t.Context(), g[rank], ones, part, ccl.Sum, counts); err != nil {
 				return err
 			}
 			for _, n := range counts[:rank] {
 				at += n
 			}
-			for i, x := range mine {
+			for i, x := range part {
 				if x != int64(4*(at+i)) {
-					return fmt.Errorf("rank %d: reduce_scatter: %v", rank, mine)
+					return fmt.Errorf("rank %d: reduce_scatter: %v", rank, part)
 				}
 			}
 			return nil

@@ -32,12 +32,12 @@ func TestConformanceSmallChunks(t *testing.T) {
 // of returns the algorithm with the kernels of some collectives, where parameters
 // make no difference to the others.
 func of(a *ccl.Algorithm, colls ...ccl.Collective) *ccl.Algorithm {
-	some := *a
-	some.Kernels = make(map[ccl.Collective]*ccl.Kernel)
+	selection := *a
+	selection.Kernels = make(map[ccl.Collective]*ccl.Kernel)
 	for _, coll := range colls {
-		some.Kernels[coll] = a.Kernels[coll]
+		selection.Kernels[coll] = a.Kernels[coll]
 	}
-	return &some
+	return &selection
 }
 
 // The bits of an all-reduce are fixed by the number of ranks, the count and the

@@ -18,7 +18,7 @@ type buffer[T element] struct{ whole []T }
 // newBuffer places n random elements between guards, offset elements beyond a multiple of 64
 // bytes.
 func newBuffer[T element](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
-	b := place[T](n, offset)
+	b := newRoom[T](n, offset)
 	for i := range b.whole {
 		b.whole[i] = o.value(r)
 	}
@@ -26,7 +26,7 @@ func newBuffer[T element](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
 }
 
 // place makes room for n elements and their guards.
-func place[T element](n, offset int) buffer[T] {
+func newRoom[T element](n, offset int) buffer[T] {
 	size := int(unsafe.Sizeof(T(0)))
 	room := make([]T, guards+64/size+n+guards)
 	for i := range room {
@@ -39,7 +39,7 @@ func place[T element](n, offset int) buffer[T] {
 
 // full returns a buffer in which every element, guards included, is v.
 func full[T element](n int, v T) buffer[T] {
-	b := place[T](n, 0)
+	b := newRoom[T](n, 0)
 	for i := range b.whole {
 		b.whole[i] = v
 	}

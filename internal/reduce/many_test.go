@@ -99,9 +99,9 @@ func aliases(r *rand.Rand, sources int) [][]int {
 		append([]int{fresh}, inPlace...), // more destinations than sources
 	}
 	for k := range sources {
-		one := slices.Clone(disjoint)
-		one[k] = k
-		ways = append(ways, one)      // one rank in place
+		indices := slices.Clone(disjoint)
+		indices[k] = k
+		ways = append(ways, indices)  // one rank in place
 		ways = append(ways, []int{k}) // a reduction to one rank, in place
 	}
 	return ways

@@ -9,14 +9,14 @@ import (
 
 func TestDidYouMean(t *testing.T) {
 	names := []string{"direct", "ring", "tree"}
-	for wrong, want := range map[string]string{
+	for unknown, want := range map[string]string{
 		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree", "di": "direct", "re": "direct",
 		"": "", "x": "", "halving_doubling": "", strings.Repeat("ring", 10000): "",
 	} {
 		if want != "" {
 			want = " (did you mean " + want + "?)"
 		}
-		require.Equal(t, want, DidYouMean(wrong, names), "%.20q", wrong)
+		require.Equal(t, want, DidYouMean(unknown, names), "%.20q", unknown)
 	}
 	require.Equal(t, 3, editDistance("kitten", "sitting"))
 	require.Equal(t, 4, editDistance("", "ring"))

@@ -30,7 +30,7 @@ func (m *model) explore(want string) (int, *violation) {
 		}
 		known := len(visited)
 		visited[n.state] = struct{}{}
-		if len(visited) > known || m.wrong != nil {
+		if len(visited) > known || m.found != nil {
 			nodes = append(nodes, n)
 		}
 		return true
@@ -53,7 +53,7 @@ func (m *model) explore(want string) (int, *violation) {
 				visit(i, r, false, m.die) // it may
 				did = ""
 			}
-			if m.wrong != nil {
+			if m.found != nil {
 				return len(nodes), m.traced(nodes, len(nodes)-1)
 			}
 		}
@@ -65,7 +65,7 @@ func (m *model) explore(want string) (int, *violation) {
 		if moved {
 			continue
 		}
-		if m.move(&nodes[i].state, 0).checkEnd(want); m.wrong != nil {
+		if m.move(&nodes[i].state, 0).checkEnd(want); m.found != nil {
 			return len(nodes), m.traced(nodes, i)
 		}
 	}
@@ -76,9 +76,9 @@ func (m *model) explore(want string) (int, *violation) {
 func (m *model) traced(nodes []node, i int) *violation {
 	for ; i > 0; i = nodes[i].parent {
 		n := nodes[i]
-		m.wrong.trace = "\t" + m.words(&nodes[n.parent].state, n.rank, n.lost, n.did) + "\n" + m.wrong.trace
+		m.found.trace = "\t" + m.words(&nodes[n.parent].state, n.rank, n.lost, n.did) + "\n" + m.found.trace
 	}
-	return m.wrong
+	return m.found
 }
 
 // words describes what rank r does next.

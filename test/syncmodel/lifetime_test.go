@@ -73,7 +73,7 @@ const (
 var lifeRules = []lifeRule{closeHolds, firstCloses, lastFrees, noneAfterFree, noneInClosed, noteFirst, driverKeeps}
 
 // step returns the state after u's next step, whether u can make one, and what is wrong.
-func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
+func (s life) step(u uint8, without lifeRule) (n life, ok bool, broken string) {
 	n = s
 	me := &n.user[u]
 	has := func(r lifeRule) bool { return without != r }
@@ -85,20 +85,20 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 		n.freed++
 		for _, other := range n.user {
 			if other.using {
-				wrong = "freed while it is used"
+				broken = "freed while it is used"
 			}
 		}
 		switch {
 		case n.freed > 1:
-			wrong = "freed twice"
+			broken = "freed twice"
 		case !n.closedEp:
-			wrong = "freed before it was closed"
+			broken = "freed before it was closed"
 		}
 	}
 	use := func(using bool) {
 		me.using = using
 		if n.freed > 0 {
-			wrong = "used after it was freed"
+			broken = "used after it was freed"
 		}
 	}
 	// giveUp takes a part out of the word, and reports whether its owner has to free; again is
@@ -197,7 +197,7 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 	case finished:
 		return s, false, ""
 	}
-	return n, true, wrong
+	return n, true, broken
 }
 
 func (s *life) after(u uint8) uint8 {
@@ -227,9 +227,9 @@ func freesWrong(without lifeRule) (what string, states int) {
 		s := queue[states]
 		moved := false
 		for u := range users {
-			n, ok, wrong := s.step(u, without)
-			if wrong != "" {
-				return wrong, states
+			n, ok, broken := s.step(u, without)
+			if broken != "" {
+				return broken, states
 			}
 			moved = moved || ok
 			if ok && !visited[n] {
@@ -245,14 +245,14 @@ func freesWrong(without lifeRule) (what string, states int) {
 }
 
 func TestLifetime(t *testing.T) {
-	if wrong, states := freesWrong(""); wrong != "" || states < 1000 {
-		t.Errorf("an endpoint is %s, in %d states", wrong, states)
+	if broken, states := freesWrong(""); broken != "" || states < 1000 {
+		t.Errorf("an endpoint is %s, in %d states", broken, states)
 	}
 	for _, rule := range lifeRules {
-		wrong, _ := freesWrong(rule)
-		if wrong == "" {
+		broken, _ := freesWrong(rule)
+		if broken == "" {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}
-		t.Logf("without the rule that %s: %s", rule, wrong)
+		t.Logf("without the rule that %s: %s", rule, broken)
 	}
 }

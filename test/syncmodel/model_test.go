@@ -9,7 +9,7 @@ type model struct {
 	ranks   uint8
 	calls   [][]call // per rank; one more, and empty, for an outsider
 	ending  []byte
-	wrong   *violation
+	found   *violation
 }
 
 // A mode is how ranks wait and which ranks run the bodies.

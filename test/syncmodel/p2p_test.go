@@ -121,7 +121,7 @@ func viewOf(n uint8) uint8 { return 2 * n }
 func backOf(n uint8) uint8 { return 2*n + 1 }
 
 // send is the sender's next step; ok is false if it can make none.
-func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
+func (s letterbox) send(without p2pRule) (_ letterbox, broken string, ok bool) {
 	n := s.sending
 	at := &s.at[theSender]
 	switch *at {
@@ -131,7 +131,7 @@ func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 			return s, "", true
 		}
 		if s.copying {
-			wrong = "the next message is written while the one before is copied"
+			broken = "the next message is written while the one before is copied"
 		}
 		s.memory, *at = n, storePosted
 	case storePosted:
@@ -205,10 +205,10 @@ func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 		}
 	case sendSucceeds, sendFails:
 		if s.copying {
-			wrong = "a send has returned while its buffer is copied"
+			broken = "a send has returned while its buffer is copied"
 		}
 		if *at == sendFails && s.taken >= n {
-			wrong = "a send fails although its message was received"
+			broken = "a send fails although its message was received"
 		}
 		switch { // a sender that has given up starts nothing
 		case *at == sendFails:
@@ -226,7 +226,7 @@ func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 	default:
 		return s, "", false
 	}
-	return s, wrong, true
+	return s, broken, true
 }
 
 // giveUp makes the sender take its message back, or return at once.
@@ -249,7 +249,7 @@ func (s *letterbox) rest(who int, without p2pRule) (ok bool) {
 }
 
 // receive is the receiver's next step.
-func (s letterbox) receive(without p2pRule) (_ letterbox, wrong string, ok bool) {
+func (s letterbox) receive(without p2pRule) (_ letterbox, broken string, ok bool) {
 	n := s.taken + 1
 	at := &s.at[theReceiver]
 	switch *at {
@@ -281,10 +281,10 @@ func (s letterbox) receive(without p2pRule) (_ letterbox, wrong string, ok bool)
 			n--
 		}
 		if s.copied != n || s.memory != n {
-			wrong = fmt.Sprintf("the receive of message %d gets what is not in it", n)
+			broken = fmt.Sprintf("the receive of message %d gets what is not in it", n)
 		}
 		if s.failedSend == n {
-			wrong = fmt.Sprintf("message %d is received although its send has failed", n)
+			broken = fmt.Sprintf("message %d is received although its send has failed", n)
 		}
 		s.copying, *at = false, storeTaken
 	case storeTaken:
@@ -331,7 +331,7 @@ func (s letterbox) receive(without p2pRule) (_ letterbox, wrong string, ok bool)
 	default:
 		return s, "", false
 	}
-	return s, wrong, true
+	return s, broken, true
 }
 
 // happen is the next step of something that happens.
@@ -365,7 +365,7 @@ func (s letterbox) happen(what int, without p2pRule) (letterbox, bool) {
 }
 
 // lettersBreak returns how a property breaks, if it does, and the number of states.
-func lettersBreak(without p2pRule) (wrong string, states int) {
+func lettersBreak(without p2pRule) (broken string, states int) {
 	first := letterbox{sending: 1}
 	visited := map[letterbox]bool{first: true}
 	queue := []letterbox{first}
@@ -375,14 +375,14 @@ func lettersBreak(without p2pRule) (wrong string, states int) {
 			queue = append(queue, s)
 		}
 	}
-	for ; states < len(queue) && wrong == ""; states++ {
+	for ; states < len(queue) && broken == ""; states++ {
 		s := queue[states]
 		stuck := true
 		for _, step := range []func(p2pRule) (letterbox, string, bool){s.send, s.receive} {
 			if next, bad, ok := step(without); ok {
 				stuck = false
-				if wrong = bad; bad != "" {
-					return wrong, states
+				if broken = bad; bad != "" {
+					return broken, states
 				}
 				add(next)
 			}
@@ -395,23 +395,23 @@ func lettersBreak(without p2pRule) (wrong string, states int) {
 		}
 		through := s.at == [2]uint8{senderThrough, receiverThrough}
 		if stuck && !through {
-			wrong = fmt.Sprintf("a rank rests forever: %+v", s)
+			broken = fmt.Sprintf("a rank rests forever: %+v", s)
 		}
 	}
-	return wrong, states
+	return broken, states
 }
 
 func TestP2P(t *testing.T) {
-	wrong, states := lettersBreak("")
-	if wrong != "" || states < 5000 {
-		t.Errorf("%s (%d states)", wrong, states)
+	broken, states := lettersBreak("")
+	if broken != "" || states < 5000 {
+		t.Errorf("%s (%d states)", broken, states)
 	}
 	t.Logf("%d states", states)
 	for _, rule := range p2pRules {
-		wrong, states := lettersBreak(rule)
-		if wrong == "" {
+		broken, states := lettersBreak(rule)
+		if broken == "" {
 			t.Errorf("nothing breaks without the rule: %s", rule)
 		}
-		t.Logf("without %q: %s (%d states)", rule, wrong, states)
+		t.Logf("without %q: %s (%d states)", rule, broken, states)
 	}
 }

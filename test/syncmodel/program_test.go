@@ -466,16 +466,16 @@ var program = [...]instruction{
 
 	// Failing. All ranks return the first cause.
 	casFail: {"fails the group (WHY): CAS on fail", func(v *move) pc {
-		mine := v.cause()
+		cause := v.cause()
 		won := v.fail.kind == none
 		if won {
-			v.fail = mine
+			v.fail = cause
 		}
 		v.me.verdict = v.fail
 		if !v.has(firstCause) {
-			v.me.verdict = mine
+			v.me.verdict = cause
 		}
-		if mine.kind == cancelled || mine.kind == panicked || v.me.why == closed {
+		if cause.kind == cancelled || cause.kind == panicked || v.me.why == closed {
 			v.noteTorn(v.me.call)
 		}
 		then := v.depart()

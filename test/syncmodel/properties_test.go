@@ -30,8 +30,8 @@ func (w *violation) String() string {
 }
 
 func (v *move) violate(p property, format string, args ...any) {
-	if v.m.wrong == nil {
-		v.m.wrong = &violation{property: p, what: fmt.Sprintf(format, args...)}
+	if v.m.found == nil {
+		v.m.found = &violation{property: p, what: fmt.Sprintf(format, args...)}
 	}
 }
 

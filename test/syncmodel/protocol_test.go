@@ -187,9 +187,9 @@ func TestProtocol(t *testing.T) {
 			}
 			t.Run(modeNames[mode]+" "+sc.scripts, func(t *testing.T) {
 				t.Parallel()
-				n, wrong := newModel(mode, nothing, sc.scripts).explore(sc.want)
-				if wrong != nil {
-					t.Fatal(wrong)
+				n, broken := newModel(mode, nothing, sc.scripts).explore(sc.want)
+				if broken != nil {
+					t.Fatal(broken)
 				}
 				ran.Add(1)
 				states.Add(int64(n))
@@ -265,19 +265,19 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 				return sc.scripts == mu.scripts && sc.want == mu.want && sc.modes&mu.modes != 0
 			}
 			if !slices.ContainsFunc(scenarios, explored) {
-				if _, wrong := newModel(mu.modes, nothing, mu.scripts).explore(mu.want); wrong != nil {
-					t.Fatalf("with the rule, %s", wrong)
+				if _, broken := newModel(mu.modes, nothing, mu.scripts).explore(mu.want); broken != nil {
+					t.Fatalf("with the rule, %s", broken)
 				}
 			}
-			n, wrong := newModel(mu.modes, mu.without, mu.scripts).explore(mu.want)
-			if wrong == nil {
+			n, broken := newModel(mu.modes, mu.without, mu.scripts).explore(mu.want)
+			if broken == nil {
 				t.Fatalf("%s, %q: nothing breaks in %d states without the rule; want a violation of %s",
 					modeNames[mu.modes], mu.scripts, n, mu.breaks)
 			}
-			if wrong.property != mu.breaks {
-				t.Fatalf("%s, %q: want a violation of %s, but %s", modeNames[mu.modes], mu.scripts, mu.breaks, wrong)
+			if broken.property != mu.breaks {
+				t.Fatalf("%s, %q: want a violation of %s, but %s", modeNames[mu.modes], mu.scripts, mu.breaks, broken)
 			}
-			t.Logf("without the rule, %s, %q: %s", modeNames[mu.modes], mu.scripts, wrong)
+			t.Logf("without the rule, %s, %q: %s", modeNames[mu.modes], mu.scripts, broken)
 		})
 	}
 	for r := nothing + 1; r < rules; r++ {

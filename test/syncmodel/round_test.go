@@ -39,7 +39,7 @@ type stagedRank struct {
 	arrived     uint8 // at which round
 	half        [2]uint8
 	results     [2][3]uint8 // the rounds in which the ranks have stored results to a half
-	wrong       bool        // it has read the copy of another round
+	misread     bool        // it has read the copy of another round
 	succeeded   bool
 	failed      bool
 	dead        bool
@@ -134,7 +134,7 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 			fail()
 			return s, true
 		}
-		r.wrong = r.wrong || peer.half[half] != r.round
+		r.misread = r.misread || peer.half[half] != r.round
 		peer.results[half][rank] = r.round // over what it has read
 		if without == awaitAll {
 			next = nextRound
@@ -163,7 +163,7 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 // take takes the results of the round before the last from a half.
 func (r *stagedRank) take(rank int, half uint8) {
 	for peer, round := range r.results[half] {
-		r.wrong = r.wrong || peer != rank && r.round > 2 && round != r.round-2
+		r.misread = r.misread || peer != rank && r.round > 2 && round != r.round-2
 	}
 }
 
@@ -196,7 +196,7 @@ func (s stagedGroup) others() (all []stagedGroup) {
 func (s stagedGroup) bad() bool {
 	var succeeded, failed bool
 	for _, r := range s.rank {
-		if r.wrong {
+		if r.misread {
 			return true
 		}
 		succeeded, failed = succeeded || r.succeeded, failed || r.failed
@@ -206,19 +206,19 @@ func (s stagedGroup) bad() bool {
 
 // seesWrong reports whether a forbidden state is reachable, or a rank can wait forever, and
 // the number of states.
-func seesWrong(without roundRule, gives bool) (wrong bool, states int) {
+func seesWrong(without roundRule, gives bool) (broken bool, states int) {
 	first := stagedRank{round: 1, step: firstStep(without)}
 	start := stagedGroup{rank: [3]stagedRank{first, first, first}, gives: gives}
 	visited := map[stagedGroup]bool{start: true}
 	queue := []stagedGroup{start}
 	visit := func(s stagedGroup) {
-		wrong = wrong || s.bad()
+		broken = broken || s.bad()
 		if !visited[s] {
 			visited[s] = true
 			queue = append(queue, s)
 		}
 	}
-	for ; states < len(queue) && !wrong; states++ {
+	for ; states < len(queue) && !broken; states++ {
 		s := queue[states]
 		stuck := true
 		for rank := range s.rank {
@@ -228,23 +228,23 @@ func seesWrong(without roundRule, gives bool) (wrong bool, states int) {
 			}
 		}
 		for _, r := range s.rank {
-			wrong = wrong || stuck && r.step != callEnded
+			broken = broken || stuck && r.step != callEnded
 		}
 		for _, next := range s.others() {
 			visit(next)
 		}
 	}
-	return wrong, states
+	return broken, states
 }
 
 func TestRounds(t *testing.T) {
 	for _, gives := range []bool{false, true} {
-		if wrong, states := seesWrong("", gives); wrong || states < 500 {
-			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", wrong, states)
+		if broken, states := seesWrong("", gives); broken || states < 500 {
+			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", broken, states)
 		}
 	}
 	for _, rule := range roundRules {
-		if wrong, _ := seesWrong(rule, false); !wrong {
+		if broken, _ := seesWrong(rule, false); !broken {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}
 	}

@@ -97,10 +97,10 @@ func TestSecondTimeoutAfterClose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const timeout = time.Minute
 			eps := local.NewWaiting(2, waiting)
-			over := make(chan struct{})
+			testEnd := make(chan struct{})
 			go func() {
 				_, _ = eps[1].Enter(&transport.Arrival{Ctx: context.Background(), Seq: 1, Exposed: true})
-				<-over // stuck
+				<-testEnd // stuck
 			}()
 			e := &transport.Arrival{Ctx: context.Background(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: timeout}}
 			if _, err := eps[0].Enter(e); err != nil {
@@ -125,7 +125,7 @@ func TestSecondTimeoutAfterClose(t *testing.T) {
 			if took := time.Since(begin); took < timeout || took > timeout*11/10 {
 				t.Errorf("Withdraw took %v", took)
 			}
-			close(over)
+			close(testEnd)
 			eps[1].Close()
 		})
 	}

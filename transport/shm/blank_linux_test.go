@@ -14,7 +14,7 @@ import (
 // After Free, an endpoint does not replace the mapping by private memory: its addresses may hold
 // other memory.
 func TestNothingIsMappedAfterFree(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
 	require.NoError(t, err)
 	m := ep.(*mapped)
@@ -32,7 +32,7 @@ func TestNothingIsMappedAfterFree(t *testing.T) {
 // After Free, the records are not replaced by private memory either, and a second Free unmaps nothing: their addresses may hold other
 // memory.
 func TestNothingIsMappedAfterFreeOfRecords(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
 	require.NoError(t, err)
 	records, err := ep.(*mapped).Records()
@@ -55,7 +55,7 @@ func TestNothingIsMappedAfterFreeOfRecords(t *testing.T) {
 
 // A Flight that is closed twice closes no file of somebody else, and unmaps nobody's memory.
 func TestFlightIsClosedOnce(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
 	require.NoError(t, err)
 	f, err := OpenFlight("job")

@@ -37,14 +37,14 @@ func TestRanksLeaveACoreThatTheyShare(t *testing.T) {
 	p.LostCore(0) // its own word does not count
 	require.NotZero(t, p.cores[0].Load())
 
-	one := unix.CPUSet{}
-	one.Set(currentCore().number())
-	require.NoError(t, unix.SchedSetaffinity(0, &one))
+	currentOnly := unix.CPUSet{}
+	currentOnly.Set(currentCore().number())
+	require.NoError(t, unix.SchedSetaffinity(0, &currentOnly))
 	p.LostCore(0)
 	p.LostCore(1) // which may use no other core
 	require.NotZero(t, p.cores[1].Load())
 	require.NoError(t, unix.SchedGetaffinity(0, &now))
-	require.Equal(t, one, now)
+	require.Equal(t, currentOnly, now)
 
 	if all.Count() < 2 {
 		t.Skip("there is one core")

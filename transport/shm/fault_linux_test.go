@@ -17,7 +17,7 @@ import (
 // alone returns the segment of a job of one rank.
 func alone(t *testing.T, size int) *segment {
 	t.Helper()
-	own(t)
+	useOwnDirectory(t)
 	s, err := openSegment(context.Background(), Job{Name: "job", Size: 1}, size)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTruncatedUnderTheMapping(t *testing.T) {
 
 // A rank gets an error if the file is truncated while the ranks gather.
 func TestTruncatedWhileGathering(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer stopAt(func(point string) {
 		if point == "named" {
 			if err := os.Truncate(filePath("job"), 0); err != nil {

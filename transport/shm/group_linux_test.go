@@ -54,7 +54,7 @@ func comeAndGo(ep transport.Endpoint, first, groups uint64) error {
 // After a thousand groups were made and closed there are as much memory and as many mappings,
 // descriptors and goroutines as before.
 func TestGroupsGiveBack(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer JoinWith(small)()
 	const ranks = 2
 	eps := make([]transport.Endpoint, ranks)
@@ -150,7 +150,7 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 // Ranks that are processes form groups, and notice in a group that a member has died. Nothing remains
 // of the group that the member was making.
 func TestGroupsOfProcesses(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	var ranks []*rank
 	for i := range 2 {
 		ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}, Groups: 200}))
@@ -172,7 +172,7 @@ func TestGroupsOfProcesses(t *testing.T) {
 
 // The memory of a group can vanish while the memory of its parent group remains.
 func TestTruncatedGroup(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	outer, err := Join(t.Context(), Job{Name: "job", Size: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestTruncatedGroup(t *testing.T) {
 // A timeout names the member that does not come. A failure of the parent group ends the wait
 // immediately.
 func TestGroupThatNeverForms(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer JoinWith(small)()
 	eps := make([]transport.Endpoint, 2)
 	var each sync.WaitGroup
@@ -277,7 +277,7 @@ func TestPartNames(t *testing.T) {
 
 // A job of the longest name makes regions and groups.
 func TestLongestName(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer JoinWith(small)()
 	ep, err := Join(t.Context(), Job{Name: strings.Repeat("j", maxName), Size: 1})
 	if err != nil {
@@ -299,7 +299,7 @@ func TestLongestName(t *testing.T) {
 // Two jobs of one name make groups at the same time; the second job started after the first had
 // joined. Ranks of both jobs are never in one group.
 func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer JoinWith(small)()
 	const jobs, ranks = 2, 2
 	var eps, groups [jobs][ranks]transport.Endpoint
@@ -330,13 +330,13 @@ func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	// Rank 0 of one job and rank 1 of the other come first.
-	var come sync.WaitGroup
-	come.Add(2)
+	var joiners sync.WaitGroup
+	joiners.Add(2)
 	each(func(job, rank int) (err error) {
 		if job == rank {
-			come.Done()
+			joiners.Done()
 		} else {
-			come.Wait()
+			joiners.Wait()
 		}
 		groups[job][rank], err = eps[job][rank].(transport.Groups).Group(ctx, 1, []int{0, 1})
 		return err

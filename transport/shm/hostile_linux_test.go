@@ -98,7 +98,7 @@ func TestForeignFiles(t *testing.T) {
 		}), "its header is corrupt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			path := filePath("job")
 			c.put(t, path)
 			t.Cleanup(func() { os.Remove(path) })
@@ -145,7 +145,7 @@ func TestDeadFileIsReplaced(t *testing.T) {
 		"other secret": {name: "job", ranks: 1, arena: 5000, page: os.Getpagesize(), secret: [32]byte{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			if err := os.WriteFile(filePath("job"), append(h.encode(), make([]byte, h.total()-headBytes)...), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestDeadFileIsReplaced(t *testing.T) {
 // All ranks skip files of other users, whether they may open them or not, also if only some ranks
 // see the files.
 func TestFilesOfAnotherUser(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	const nobody = 65534
 	change := as(t, nobody)
 	path := filepath.Join(directory, fmt.Sprintf("goccl-%d-job", nobody))
@@ -178,8 +178,8 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	}
 	job := Job{Name: "job", Size: 3}
 	early := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}, change)
-	zero := startRank(t, rankSpec{Job: job, Stop: "named"}, change)
-	zero.await("at named")
+	rank0 := startRank(t, rankSpec{Job: job, Stop: "named"}, change)
+	rank0.await("at named")
 	if _, err := os.Lstat(path + "~4"); err != nil {
 		t.Error(err)
 	}
@@ -187,13 +187,13 @@ func TestFilesOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	job.Rank = 1
-	one := startRank(t, rankSpec{Job: job}, change)
-	zero.goOn()
-	for _, r := range []*rank{zero, one, early} {
+	rank1 := startRank(t, rankSpec{Job: job}, change)
+	rank0.goOn()
+	for _, r := range []*rank{rank0, rank1, early} {
 		r.joined()
 	}
-	if posted := files(t); len(posted) != 3 {
-		t.Errorf("%q are there, want the other user's three", posted)
+	if leftBehind := files(t); len(leftBehind) != 3 {
+		t.Errorf("%q are there, want the other user's three", leftBehind)
 	}
 	for k := 1; k < 4; k++ {
 		if err := os.Remove(numbered(path, k)); err != nil {
@@ -204,7 +204,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 
 // If another user has all names, all ranks return that error immediately.
 func TestAllNamesAreAnotherUsers(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	const nobody = 65534
 	change := as(t, nobody)
 	path := filepath.Join(directory, fmt.Sprintf("goccl-%d-job", nobody))
@@ -242,7 +242,7 @@ func as(t *testing.T, uid uint32) func(*exec.Cmd) {
 
 // The file has mode 0600 under any umask.
 func TestUmask(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	defer unix.Umask(unix.Umask(0o777))
 	var st unix.Stat_t
 	defer stopAt(func(point string) {
@@ -369,8 +369,8 @@ func mountShm(t *testing.T, options string, flags uintptr) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if posted, err := filepath.Glob("/dev/shm/goccl-*"); err != nil || len(posted) > 0 {
-			t.Errorf("left behind: %q, %v", posted, err)
+		if leftBehind, err := filepath.Glob("/dev/shm/goccl-*"); err != nil || len(leftBehind) > 0 {
+			t.Errorf("left behind: %q, %v", leftBehind, err)
 		}
 		if err := unix.Unmount("/dev/shm", unix.MNT_DETACH); err != nil {
 			t.Error(err)

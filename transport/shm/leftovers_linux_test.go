@@ -28,7 +28,7 @@ func leaveBehind(t *testing.T, name string) Leftover {
 
 // Segments of living jobs and files with other names are not leftovers.
 func TestLeftoversAreDead(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
 	other := filepath.Join(directory, filePrefix()+"x")
 	renamed := func(to string) {
@@ -68,22 +68,22 @@ func TestLeftoversAreDead(t *testing.T) {
 
 // RemoveLeftovers keeps files of jobs with other names, and segments of living jobs.
 func TestRemoveLeftovers(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	for _, name := range []string{"job-1", "job-2", "jobs-1"} {
 		dead := startRank(t, rankSpec{Job: Job{Name: name, Rank: 0, Size: 2}, Stop: "named"})
 		dead.await("at named")
 		dead.kill()
 	}
-	zero := startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 0, Size: 2}})
-	zero.await("at named")
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 0, Size: 2}})
+	rank0.await("at named")
 	if err := RemoveLeftovers("job-"); err == nil || !strings.Contains(err.Error(), "is in use") || strings.Contains(err.Error(), "job-2") {
 		t.Errorf("got %v", err)
 	}
-	if posted := files(t); !slices.Equal(posted, []string{filePrefix() + "job-3", filePrefix() + "jobs-1"}) {
-		t.Errorf("%q are there", posted)
+	if leftBehind := files(t); !slices.Equal(leftBehind, []string{filePrefix() + "job-3", filePrefix() + "jobs-1"}) {
+		t.Errorf("%q are there", leftBehind)
 	}
 	startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 1, Size: 2}}).joined()
-	zero.joined()
+	rank0.joined()
 	for range 2 {
 		if err := RemoveLeftovers("job"); err != nil {
 			t.Error(err)
@@ -93,7 +93,7 @@ func TestRemoveLeftovers(t *testing.T) {
 
 // A segment whose creator runs is not a leftover, also if the creator's lock is free.
 func TestLeftoversOfTheLiving(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
 	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
 	if err != nil {
@@ -128,38 +128,38 @@ func TestLeftoversOfTheLiving(t *testing.T) {
 // If two processes remove the same leftover, the slower one does not remove the segment of a job that
 // has taken the name meanwhile.
 func TestRemoveHitsNoOther(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
-	var zero *rank
+	var rank0 *rank
 	restore := stopAt(func(point string) {
-		if point != "judged" || zero != nil {
+		if point != "judged" || rank0 != nil {
 			return
 		}
-		zero = &rank{} // not again
+		rank0 = &rank{} // not again
 		if err := l.Remove(); err != nil {
 			t.Error(err)
 		}
-		zero = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
-		zero.await("at named")
+		rank0 = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+		rank0.await("at named")
 	})
 	defer restore()
 	if err := l.Remove(); err != nil {
 		t.Error(err)
 	}
 	restore()
-	if posted := files(t); len(posted) != 1 {
-		t.Errorf("%q are there, want the new job's segment", posted)
+	if leftBehind := files(t); len(leftBehind) != 1 {
+		t.Errorf("%q are there, want the new job's segment", leftBehind)
 	}
 	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is in use") {
 		t.Errorf("of the new job: %v", err)
 	}
 	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
-	zero.joined()
+	rank0.joined()
 }
 
 // Only one process at a time removes a leftover.
 func TestRemoveIsAlone(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
 	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestRemoveIsAlone(t *testing.T) {
 
 // A rank that has opened a leftover which is then removed keeps looking for its own job's segment.
 func TestLeftoverRemovedUnderARank(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
 	f, err := findFile(l.Path)
 	if err != nil {
@@ -201,15 +201,15 @@ func TestLeftoverRemovedUnderARank(t *testing.T) {
 
 // A rank that has opened the segment of a rank 0 that then gave up learns the reason.
 func TestRankZeroGaveUpUnderARank(t *testing.T) {
-	own(t)
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named", Timeout: time.Millisecond})
-	zero.await("at named")
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named", Timeout: time.Millisecond})
+	rank0.await("at named")
 	f, err := findFile(filePath("job"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	zero.goOn()
-	zero.result()
+	rank0.goOn()
+	rank0.result()
 	if err := f.read(); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestRankZeroGaveUpUnderARank(t *testing.T) {
 // A file with a name that no job gives is no leftover, even if its contents are one: its name may hold what a terminal takes for a command.
 // Whoever may write to the directory can make such a link.
 func TestLeftoversHaveNamesOfJobs(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	l := leaveBehind(t, "job")
 	n := notice{ranks: 2, pid: 1, namespace: "pid:[1]", text: "x"}
 	odd := []string{l.Path + "~\x1b[2J", l.Path + "~1\n", l.Path + "~", l.Path + "~~1", filepath.Join(directory, filePrefix()+"\x1b[2Jjob")}
@@ -250,8 +250,8 @@ func TestLeftoversHaveNamesOfJobs(t *testing.T) {
 	if err := RemoveLeftovers(""); err != nil {
 		t.Errorf("%q", err)
 	}
-	if posted := files(t); len(posted) != len(odd) {
-		t.Errorf("left are %q, want %q", posted, odd)
+	if leftBehind := files(t); len(leftBehind) != len(odd) {
+		t.Errorf("left are %q, want %q", leftBehind, odd)
 	}
 	for _, path := range odd {
 		_ = os.Remove(path)

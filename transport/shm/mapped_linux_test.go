@@ -26,7 +26,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 
 // Only faults in the endpoint's memory count as vanished memory.
 func TestVanished(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
 	if err != nil {
 		t.Fatal(err)

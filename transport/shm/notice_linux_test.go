@@ -25,7 +25,7 @@ func TestRankCannotReachTheFile(t *testing.T) {
 		"rank 2 has no file descriptor": {2, "too many open files"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			defer JoinWith(small)()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
@@ -87,28 +87,28 @@ func TestStaleNotices(t *testing.T) {
 		return n.String()
 	}
 	for name, c := range map[string]struct {
-		target string
-		secret string
-		left   bool // and the next job removes it, unless stays is set
-		stays  bool
+		target     string
+		secret     string
+		isLeftover bool // and the next job removes it, unless stays is set
+		stays      bool
 	}{
-		"of a dead process":        {target: change(func(n *notice) { n.pid = dead.Process.Pid }), left: true},
-		"before this process":      {target: change(func(n *notice) { n.made = time.Duration(start)*tick - 1 }), left: true},
-		"long ago":                 {target: change(func(n *notice) { n.made -= noticeLimit }), left: true},
-		"of another machine's run": {target: change(func(n *notice) { n.made += time.Hour }), left: true},
+		"of a dead process":        {target: change(func(n *notice) { n.pid = dead.Process.Pid }), isLeftover: true},
+		"before this process":      {target: change(func(n *notice) { n.made = time.Duration(start)*tick - 1 }), isLeftover: true},
+		"long ago":                 {target: change(func(n *notice) { n.made -= noticeLimit }), isLeftover: true},
+		"of another machine's run": {target: change(func(n *notice) { n.made += time.Hour }), isLeftover: true},
 		"of another namespace":     {target: change(func(n *notice) { n.namespace = "pid:[1]" }), stays: true},
 		"of another secret":        {target: here.String(), secret: "other", stays: true},
 		"no notice":                {target: "/etc/passwd", stays: true},
 		"cut short":                {target: noticeMagic + " 1 1", stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			defer JoinWith(small)()
-			posted, err := newHeader(Job{Name: "job", Size: 2, Secret: c.secret}, 1)
+			h, err := newHeader(Job{Name: "job", Size: 2, Secret: c.secret}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := posted.noticePath()
+			path := h.noticePath()
 			put := func() {
 				t.Helper()
 				if err := os.Symlink(c.target, path); err != nil {
@@ -116,13 +116,13 @@ func TestStaleNotices(t *testing.T) {
 				}
 			}
 			put()
-			if all, err := Leftovers(); err != nil || (len(all) == 1) != c.left || c.left && (all[0].Path != path || all[0].Job != "job" || all[0].Ranks != 2) {
+			if all, err := Leftovers(); err != nil || (len(all) == 1) != c.isLeftover || c.isLeftover && (all[0].Path != path || all[0].Job != "job" || all[0].Ranks != 2) {
 				t.Errorf("leftovers: %+v, %v", all, err)
 			}
-			if err := (Leftover{Path: path}).Remove(); (err == nil) != c.left {
+			if err := (Leftover{Path: path}).Remove(); (err == nil) != c.isLeftover {
 				t.Errorf("Remove: %v", err)
 			}
-			if c.left {
+			if c.isLeftover {
 				put()
 			}
 			var all sync.WaitGroup
@@ -148,7 +148,7 @@ func TestStaleNotices(t *testing.T) {
 
 // The text of a notice is one printable line. Links of other users are not notices.
 func TestNotices(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	path := directory + "/notice"
 	n := notice{rank: 3, ranks: 4, pid: 4, namespace: "pid:[5]", made: 6, text: "a\nb \x1b[31m" + strings.Repeat("ä", 1000)}.clean()
 	if len(n.text) > noticeText || !strings.HasPrefix(n.text, "a b  [31mä") || !n.post(path) || n.post(path) {

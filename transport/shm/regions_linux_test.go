@@ -21,7 +21,7 @@ import (
 // joined connects ranks that are goroutines of this process. Each has its own mappings.
 func joined(t *testing.T, ranks int) []*mapped {
 	t.Helper()
-	own(t)
+	useOwnDirectory(t)
 	t.Cleanup(JoinWith(small))
 	eps := make([]*mapped, ranks)
 	all(t, ranks, func(rank int) error {
@@ -171,13 +171,13 @@ func TestEagerCallsInPlace(t *testing.T) {
 // A region that a rank has not freed when it frees its endpoint stays mapped until the rank frees it.
 func TestRegionOutlivesItsEndpoint(t *testing.T) {
 	eps := joined(t, 2)
-	kept, posted := makeRegions(t, eps, 1, 100), makeRegions(t, eps, 2, 100)
-	require.NoError(t, posted[0].Free())
+	kept, freed := makeRegions(t, eps, 1, 100), makeRegions(t, eps, 2, 100)
+	require.NoError(t, freed[0].Free())
 	before := segments(t)
 	require.NoError(t, errors.Join(eps[0].Close(), eps[0].Free()))
 	require.Equal(t, before-2, segments(t), "the segment, and the region that the rank has done with")
 	kept[0].Bytes()[99] = 1
-	require.NoError(t, errors.Join(kept[0].Free(), posted[0].Free(), kept[0].Free()))
+	require.NoError(t, errors.Join(kept[0].Free(), freed[0].Free(), kept[0].Free()))
 	require.Equal(t, before-3, segments(t))
 	require.EqualValues(t, 1, kept[1].Bytes()[99])
 }
@@ -276,7 +276,7 @@ func TestNoRoomForARegion(t *testing.T) {
 			eps := joined(t, 3)
 			heal := c.spoil(t)
 			before, files := segments(t), openFiles()
-			said := make([]string, len(eps))
+			messages := make([]string, len(eps))
 			all(t, len(eps), func(rank int) error {
 				if err := exposed(eps[rank], 1, nil); err != nil {
 					return err
@@ -286,12 +286,12 @@ func TestNoRoomForARegion(t *testing.T) {
 				if !ok || none.RequestedBytes != 1<<20 {
 					return fmt.Errorf("got %v, want *AllocationFailedError of %d bytes", err, 1<<20)
 				}
-				said[rank] = none.Message
+				messages[rank] = none.Message
 				return eps[rank].Complete()
 			})
 			heal()
-			require.True(t, strings.HasPrefix(said[0], c.blame), said[0])
-			require.Equal(t, slices.Repeat(said[:1], len(said)), said)
+			require.True(t, strings.HasPrefix(messages[0], c.blame), messages[0])
+			require.Equal(t, slices.Repeat(messages[:1], len(messages)), messages)
 			require.Equal(t, before, segments(t))
 			require.Equal(t, files, openFiles())
 			for _, r := range makeRegions(t, eps, 2, 1<<20) {
@@ -333,7 +333,7 @@ func TestDeathWhileARegionIsMade(t *testing.T) {
 				continue // only rank 0 reaches this point
 			}
 			t.Run(fmt.Sprintf("rank %d at %s", dies, point), func(t *testing.T) {
-				own(t)
+				useOwnDirectory(t)
 				var ranks []*rank
 				for i := range 3 {
 					spec := rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}, Region: true}

@@ -19,7 +19,7 @@ import (
 )
 
 // own gives a test its own directory for segments. The test fails if it leaves files there.
-func own(t *testing.T) {
+func useOwnDirectory(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "goccl-test-")
 	if err != nil {
@@ -31,8 +31,8 @@ func own(t *testing.T) {
 	old := directory
 	directory = dir
 	t.Cleanup(func() {
-		if posted := files(t); !t.Failed() && len(posted) > 0 {
-			t.Errorf("left behind: %q", posted)
+		if leftBehind := files(t); !t.Failed() && len(leftBehind) > 0 {
+			t.Errorf("left behind: %q", leftBehind)
 		}
 		directory = old
 		if err := os.RemoveAll(dir); err != nil {
@@ -67,15 +67,15 @@ func startJob(t *testing.T, name string, size int) []*rank {
 func TestSegment(t *testing.T) {
 	for size := 1; size <= 8; size++ {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			ranks := startJob(t, "/job", size)
 			alive, words, pids := make([]bool, size), make([]uint64, size), make([]int, size)
 			for i, r := range ranks {
 				r.joined()
 				alive[i], words[i], pids[i] = true, uint64(100+i), r.pid()
 			}
-			if posted := files(t); len(posted) > 0 {
-				t.Errorf("%q are there while the job runs", posted)
+			if leftBehind := files(t); len(leftBehind) > 0 {
+				t.Errorf("%q are there while the job runs", leftBehind)
 			}
 			for _, r := range ranks {
 				ask[bool](r, "store", "stored")
@@ -118,7 +118,7 @@ func TestPIDNamespaces(t *testing.T) {
 	if err := probe.Run(); err != nil {
 		t.Skipf("this user may not have a pid namespace: %v", err)
 	}
-	own(t)
+	useOwnDirectory(t)
 	var ranks []*rank
 	for i := range 3 {
 		ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}, apart))
@@ -146,7 +146,7 @@ func TestPIDNamespaces(t *testing.T) {
 // A process that a rank starts does not inherit its locks. Otherwise the rank would count as alive after
 // its death.
 func TestLocksAreNotInherited(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	var fds []int
 	defer stopAt(func(point string) {
 		if point != "named" {
@@ -198,7 +198,7 @@ func TestKilledWhileGathering(t *testing.T) {
 		{1, "attached", [3]string{0: "named", 2: "locked"}, true},
 	} {
 		t.Run(fmt.Sprintf("rank %d %s", c.victim, c.point), func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			const size = 3
 			var victim *rank
 			var others []*rank
@@ -248,8 +248,8 @@ func TestKilledWhileGathering(t *testing.T) {
 				t.Errorf("the others learned it after %v", d)
 			}
 			for _, spec := range late {
-				if posted := files(t); len(posted) != 1 {
-					t.Errorf("before rank %d comes %q are there, want one file", spec.Job.Rank, posted)
+				if leftBehind := files(t); len(leftBehind) != 1 {
+					t.Errorf("before rank %d comes %q are there, want one file", spec.Job.Rank, leftBehind)
 				}
 				if got := startRank(t, spec).result(); got.Lost == nil || got.Lost.Rank != c.victim || got.Lost.PID != victim.pid() {
 					t.Errorf("rank %d, which comes later: %+v", spec.Job.Rank, got)
@@ -283,7 +283,7 @@ func TestGivingUp(t *testing.T) {
 	for _, quitter := range []int{0, 1} {
 		for _, cancel := range []bool{false, true} {
 			t.Run(fmt.Sprintf("rank %d cancelled %v", quitter, cancel), func(t *testing.T) {
-				own(t)
+				useOwnDirectory(t)
 				// Rank 2 never comes.
 				point := map[int]string{0: "named", 1: "attached"}[quitter]
 				r := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1 - quitter, Size: 3}})
@@ -307,7 +307,7 @@ func TestGivingUp(t *testing.T) {
 
 // If rank 0 does not come, the error names rank 0 and the file that it should have made.
 func TestRankZeroIsMissing(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	_, err := openSegment(ctx, Job{Name: "job", Rank: 1, Size: 2}, 100)
@@ -323,7 +323,7 @@ func TestRankZeroIsMissing(t *testing.T) {
 func TestRankTwice(t *testing.T) {
 	for twice := range 2 {
 		t.Run(fmt.Sprint("rank ", twice), func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			var ranks []*rank
 			for i := range 2 { // of 3
 				ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}))
@@ -347,17 +347,17 @@ func TestRankTwice(t *testing.T) {
 func TestSecondJobComesLate(t *testing.T) {
 	for _, point := range []string{"gathered", "unnamed"} {
 		t.Run(point, func(t *testing.T) {
-			own(t)
-			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: point})
-			one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}})
-			zero.await("at " + point)
+			useOwnDirectory(t)
+			rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: point})
+			rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}})
+			rank0.await("at " + point)
 			if point == "gathered" { // the file has its name and all ranks have attached: the first job fails
 				second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
 				if got := second.result(); !strings.Contains(got.Err, "another job of this name") {
 					t.Errorf("the second rank 0: %+v", got)
 				}
-				zero.goOn()
-				for _, r := range []*rank{zero, one} {
+				rank0.goOn()
+				for _, r := range []*rank{rank0, rank1} {
 					if got := r.result(); got.AbortedBy == nil || *got.AbortedBy != 0 {
 						t.Errorf("rank %d: %+v, want that it fails as the other does", r.spec.Job.Rank, got)
 					}
@@ -366,9 +366,9 @@ func TestSecondJobComesLate(t *testing.T) {
 			}
 			second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
 			second.await("at named")
-			zero.goOn()
-			zero.joined()
-			one.joined()
+			rank0.goOn()
+			rank0.joined()
+			rank1.joined()
 			startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
 			second.joined()
 		})
@@ -378,28 +378,28 @@ func TestSecondJobComesLate(t *testing.T) {
 // A rank that gives up at the moment when all ranks have come counts as joined: either all ranks join or
 // none.
 func TestGivingUpWhenAllAreThere(t *testing.T) {
-	own(t)
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
-	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Then: "giving up", Timeout: time.Millisecond})
-	one.await("at attached")
-	zero.await("at unnamed")
-	one.goOn()
-	one.await("at giving up")
-	zero.goOn()
-	zero.joined() // before rank 1 has stored that it gives up
-	one.goOn()
-	one.joined()
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Then: "giving up", Timeout: time.Millisecond})
+	rank1.await("at attached")
+	rank0.await("at unnamed")
+	rank1.goOn()
+	rank1.await("at giving up")
+	rank0.goOn()
+	rank0.joined() // before rank 1 has stored that it gives up
+	rank1.goOn()
+	rank1.joined()
 
-	zero = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
-	one = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Timeout: time.Millisecond})
-	one.await("at attached")
-	zero.await("at unnamed")
-	one.goOn()
-	if got := one.result(); got.Late == nil {
+	rank0 = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
+	rank1 = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Timeout: time.Millisecond})
+	rank1.await("at attached")
+	rank0.await("at unnamed")
+	rank1.goOn()
+	if got := rank1.result(); got.Late == nil {
 		t.Errorf("rank 1: %+v", got)
 	}
-	zero.goOn()
-	if got := zero.result(); got.Late == nil || got.Late.By != 1 {
+	rank0.goOn()
+	if got := rank0.result(); got.Late == nil || got.Late.By != 1 {
 		t.Errorf("rank 0: %+v, want that rank 1 was late", got)
 	}
 }
@@ -407,7 +407,7 @@ func TestGivingUpWhenAllAreThere(t *testing.T) {
 // Two jobs of one name with different secrets start at the same time. They never meet, in whatever order
 // their ranks come.
 func TestTwoJobsWithSecrets(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	const jobs, size = 2, 3
 	var ranks [jobs][size]*rank
 	start := func(job, rank int, stop string) {
@@ -446,7 +446,7 @@ func TestTwoJobsWithSecrets(t *testing.T) {
 // There are more jobs than names, each with another secret. The last one waits until one of the others
 // has joined.
 func TestMoreJobsThanNames(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	all := make(chan struct{}, 1)
 	old := atPoint
 	t.Cleanup(func() { atPoint = old })
@@ -500,7 +500,7 @@ func TestMoreJobsThanNames(t *testing.T) {
 
 // Two jobs of one name never meet if the first already runs: its file has no name any more.
 func TestTwoJobsRunning(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	jobs := [2][]*rank{}
 	for i := range jobs {
 		jobs[i] = startJob(t, "job", 2)
@@ -526,9 +526,9 @@ func TestTwoJobsRunning(t *testing.T) {
 func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
-			own(t)
-			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}})
-			zero.await("at named")
+			useOwnDirectory(t)
+			rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}})
+			rank0.await("at named")
 			slow := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Stop: "locked"})
 			slow.await("at locked")
 			other := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
@@ -537,7 +537,7 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 				slow.kill()
 				other.await("at attached")
 				startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}).joined()
-				zero.joined()
+				rank0.joined()
 				other.joined()
 				return
 			}
@@ -545,7 +545,7 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("pid %d has joined as rank 1 already and is running", slow.pid())) {
 				t.Errorf("got %q", got.Err)
 			}
-			for _, r := range []*rank{zero, slow} { // they learn of the mistake, which ends the job
+			for _, r := range []*rank{rank0, slow} { // they learn of the mistake, which ends the job
 				if got := r.result(); !strings.Contains(got.Err, "has joined as rank 1 already") {
 					t.Errorf("rank %d: got %q", r.spec.Job.Rank, got.Err)
 				}
@@ -557,18 +557,18 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 
 // No process can replace a rank that joined and died.
 func TestRankComesBack(t *testing.T) {
-	own(t)
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
-	zero.await("at named")
-	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
-	one.await("at attached")
-	one.kill()
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
+	rank0.await("at named")
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
+	rank1.await("at attached")
+	rank1.kill()
 	again := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
-	if got := again.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != one.pid() {
-		t.Errorf("got %+v, want the loss of rank 1, pid %d", got, one.pid())
+	if got := again.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != rank1.pid() {
+		t.Errorf("got %+v, want the loss of rank 1, pid %d", got, rank1.pid())
 	}
-	zero.goOn()
-	if got := zero.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != one.pid() {
+	rank0.goOn()
+	if got := rank0.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != rank1.pid() {
 		t.Errorf("rank 0 got %+v", got)
 	}
 }
@@ -582,15 +582,15 @@ func TestRanksDisagree(t *testing.T) {
 		"its arena has 65536 bytes, this process wants 131072": {Job: Job{Name: "job", Rank: 1, Size: 2}, Bytes: 1 << 17},
 	} {
 		t.Run(want, func(t *testing.T) {
-			own(t)
-			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
-			zero.await("at named")
+			useOwnDirectory(t)
+			rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+			rank0.await("at named")
 			other := startRank(t, spec)
 			got := other.result()
-			if !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is running", zero.pid())) || got.Elapsed > time.Second {
-				t.Errorf("got %q after %v, want %q and pid %d", got.Err, got.Elapsed, want, zero.pid())
+			if !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is running", rank0.pid())) || got.Elapsed > time.Second {
+				t.Errorf("got %q after %v, want %q and pid %d", got.Err, got.Elapsed, want, rank0.pid())
 			}
-			got = zero.result()
+			got = rank0.result()
 			if got.AbortedBy == nil || *got.AbortedBy != spec.Job.Rank || !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("pid %d cannot join", other.pid())) {
 				t.Errorf("rank 0 got %+v, want %q of pid %d", got, want, other.pid())
 			}
@@ -600,13 +600,13 @@ func TestRanksDisagree(t *testing.T) {
 
 // A rank that cannot attach tells the ranks that wait for it, whatever the reason.
 func TestRankCannotAttach(t *testing.T) {
-	own(t)
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
-	zero.await("at named")
-	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "locked", Files: 1})
-	one.await("at locked")
-	one.goOn() // it can open no more files
-	for _, r := range []*rank{one, zero} {
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+	rank0.await("at named")
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "locked", Files: 1})
+	rank1.await("at locked")
+	rank1.goOn() // it can open no more files
+	for _, r := range []*rank{rank1, rank0} {
 		if got := r.result(); !strings.Contains(got.Err, "too many open files") || got.Elapsed > 10*time.Second {
 			t.Errorf("rank %d: %+v", r.spec.Job.Rank, got)
 		}
@@ -618,7 +618,7 @@ func TestRankCannotAttach(t *testing.T) {
 func TestStaleFile(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprintf("rank %d first", first), func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
 			dead.await("at named")
 			dead.kill()
@@ -662,11 +662,11 @@ func TestStaleFile(t *testing.T) {
 
 // Rank 0 waits for ranks of the dead job that have not noticed the death yet.
 func TestStaleFileWithRanks(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
 	dead.await("at named")
-	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Stop: "attached"})
-	one.await("at attached")
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Stop: "attached"})
+	rank1.await("at attached")
 	dead.kill()
 	late := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "made", Timeout: 50 * time.Millisecond})
 	late.await("at made")
@@ -674,21 +674,21 @@ func TestStaleFileWithRanks(t *testing.T) {
 	if got := late.result(); !strings.Contains(got.Err, "is in use") || got.Late == nil {
 		t.Errorf("while rank 1 of the dead job lives: %+v", got)
 	}
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "made"})
-	zero.await("at made")
-	zero.goOn()
-	one.goOn()
-	if got := one.result(); got.Lost == nil || got.Lost.PID != dead.pid() {
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "made"})
+	rank0.await("at made")
+	rank0.goOn()
+	rank1.goOn()
+	if got := rank1.result(); got.Lost == nil || got.Lost.PID != dead.pid() {
 		t.Errorf("rank 1 of the dead job: %+v", got)
 	}
-	zero.await("at named")
+	rank0.await("at named")
 	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
-	zero.joined()
+	rank0.joined()
 }
 
 // A process that dies loses its locks before it is gone: rank 0 of the next job waits for that.
 func TestStaleFileOfOneThatIsDying(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	h := header{name: "job", ranks: 1, arena: 5000, page: os.Getpagesize()}
 	file := append(h.encode(), make([]byte, h.total()-headBytes)...)
 	start, err := ownStart()
@@ -714,14 +714,14 @@ func TestStaleFileOfOneThatIsDying(t *testing.T) {
 
 // If rank 0 does not come again, the errors of the other ranks describe the leftover, which remains.
 func TestStaleFileStays(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
 	dead.await("at named")
 	dead.kill()
-	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "waiting", Timeout: time.Millisecond})
-	one.await("at waiting")
-	one.goOn()
-	got := one.result()
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "waiting", Timeout: time.Millisecond})
+	rank1.await("at waiting")
+	rank1.goOn()
+	got := rank1.result()
 	for _, want := range []string{directory + "/" + filePrefix() + "job was left behind", fmt.Sprintf("by pid %d, which is dead", dead.pid()), "waited for rank 0"} {
 		if !strings.Contains(got.Err, want) {
 			t.Errorf("rank 1 got %q, want %q", got.Err, want)
@@ -732,7 +732,7 @@ func TestStaleFileStays(t *testing.T) {
 
 // A process that can open no more files immediately fails with that error, not with a timeout.
 func TestNoFileDescriptors(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	for i := range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		restore := limitFiles()

@@ -7,7 +7,7 @@ import (
 
 // A job's segment has SegmentBytes bytes, and all of its memory is allocated.
 func TestSegmentBytes(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	const ranks = 1
 	var made int64
 	restore := stopAt(func(point string) {

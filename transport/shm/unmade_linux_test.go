@@ -41,7 +41,7 @@ func joinedRanks(t *testing.T, n int) []transport.Endpoint {
 func TestGroupThatARankCannotMake(t *testing.T) {
 	for unable := range 3 {
 		t.Run(fmt.Sprint("rank ", unable), func(t *testing.T) {
-			own(t)
+			useOwnDirectory(t)
 			eps := joinedRanks(t, 3)
 			members := []int{2, 0, 1}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -100,7 +100,7 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 // A member that gives up the first of the many groups of a call, and then those that follow, tells the members of
 // each, whichever of the groups they wait for.
 func TestManyGroupsThatARankCannotMake(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	const ranks, call = 5, 7
 	eps := joinedRanks(t, ranks)
 	group := func(ctx context.Context, r, i, peer int) error {
@@ -128,24 +128,24 @@ func TestManyGroupsThatARankCannotMake(t *testing.T) {
 // A member's report about a group stands for those that follow in the same call, and for no others. The reports about
 // the two latest calls are kept, however many groups a call has.
 func TestUnmadeGroups(t *testing.T) {
-	own(t)
+	useOwnDirectory(t)
 	eps := joinedRanks(t, 2)
-	zero, one := eps[0].(*mapped), eps[1].(*mapped)
+	rank0, rank1 := eps[0].(*mapped), eps[1].(*mapped)
 	const calls, lists, firstUnmade = unmadeSlots + 1, 6, 2
 	number := func(call, i int) uint64 { return uint64(call) | uint64(i)<<48 }
 	for call := range calls {
 		for i := firstUnmade; i < lists; i++ {
-			one.reportUnmade(number(call, i), &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
+			rank1.reportUnmade(number(call, i), &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
 		}
 	}
 	for call := range calls + 1 {
 		for i := range lists {
 			want := call > 0 && call < calls && i >= firstUnmade
-			err := zero.whyUnmade(number(call, i), []int{0, 1})
+			err := rank0.whyUnmade(number(call, i), []int{0, 1})
 			if aborted, ok := errors.AsType[*transport.AbortedError](err); ok != want || ok && aborted.By != 1 {
 				t.Errorf("group %d of call %d: %v", i, call, err)
 			}
-			if err := one.whyUnmade(number(call, i), []int{1, 0}); err != nil {
+			if err := rank1.whyUnmade(number(call, i), []int{1, 0}); err != nil {
 				t.Errorf("group %d of call %d, by the rank itself: %v", i, call, err)
 			}
 		}

@@ -33,9 +33,9 @@ func (noCauses) LoadReason(int, uint64) string         { return "" }
 func TestBehind(t *testing.T) {
 	const none = -1
 	for name, c := range map[string]struct {
-		waits  []int // the rank that each rank sleeps for; rank 0 waits for rank 1
-		woken  stopped
-		blamed int
+		waits []int // the rank that each rank sleeps for; rank 0 waits for rank 1
+		woken stopped
+		want  int
 	}{
 		"a rank that is awake":            {[]int{1, none, none}, nil, 1},
 		"the end of a chain":              {[]int{1, 2, 3, none}, nil, 3},
@@ -51,8 +51,8 @@ func TestBehind(t *testing.T) {
 			states[r].waitOn.Store(uint64(on + 1))
 		}
 		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
-		if got := r.findStuck(1); got != c.blamed {
-			t.Errorf("%s: blames rank %d, want %d", name, got, c.blamed)
+		if got := r.findStuck(1); got != c.want {
+			t.Errorf("%s: blames rank %d, want %d", name, got, c.want)
 		}
 	}
 	// An invalid word ends the chain.
@@ -105,9 +105,9 @@ func TestBehindOfMessages(t *testing.T) {
 	const ranks, ever = 4, 1 << 30
 	p2p := func(rank int) int { return ranks + rank }
 	for name, c := range map[string]struct {
-		woken  drowsy
-		up     int // the rank that has given up, 0: none
-		blamed int
+		woken drowsy
+		up    int // the rank that has given up, 0: none
+		want  int
 	}{
 		"a circle":                     {drowsy{}, 0, 1},
 		"one stopped in its sleep":     {drowsy{p2p(3): ever}, 0, 3},
@@ -125,8 +125,8 @@ func TestBehindOfMessages(t *testing.T) {
 			states[r].p2pWaitOn.Store(on)
 		}
 		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
-		if got := NewP2P(r, false, nothing).Behind(1); got != c.blamed {
-			t.Errorf("%s: blames rank %d, want %d", name, got, c.blamed)
+		if got := NewP2P(r, false, nothing).Behind(1); got != c.want {
+			t.Errorf("%s: blames rank %d, want %d", name, got, c.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestLostBesideRest(t *testing.T) {
 	states := []*State{new(State), new(State)}
 	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false, nothing)
 	asked := make(chan struct{})
-	over := make(chan error)
+	result := make(chan error)
 	go func() {
 		for first := true; ; first = false {
 			err := l.Lost(1)
@@ -25,7 +25,7 @@ func TestLostBesideRest(t *testing.T) {
 				close(asked)
 			}
 			if err != nil {
-				over <- err
+				result <- err
 				return
 			}
 		}
@@ -33,7 +33,7 @@ func TestLostBesideRest(t *testing.T) {
 	<-asked
 	l.suspicion.looked = l.suspicion.looked.AddDate(1, 0, 0) // a while ago
 	l.Rest(func() bool { return false }, true)
-	err := <-over
+	err := <-result
 	lost, ok := errors.AsType[*transport.PeerLostError](err)
 	if !ok || lost.Rank != 1 || lost.PID != 7 {
 		t.Errorf("got %v", err)
