@@ -29,6 +29,7 @@ func readCoreTime() (t coreTime) {
 			t.cores++
 		}
 	}
+
 	process, _ := os.ReadFile(filepath.Join(proc, "self", "stat"))
 	_, numbers, _ := strings.Cut(string(process), ") ")
 	if fields := strings.Fields(numbers); len(fields) >= 13 {
@@ -45,7 +46,8 @@ func sumTicks(fields []string) (sum float64) {
 	return sum
 }
 
-// othersSince returns how many of the cores that this process may use others have used since an earlier moment.
+// othersSince returns how many of the cores that this process may use others have used since an
+// earlier moment.
 func (t coreTime) othersSince(before coreTime) float64 {
 	perCore := (t.all - before.all) / float64(max(1, t.cores))
 	if perCore <= 0 {

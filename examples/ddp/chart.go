@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// curve returns the training loss of a run, in nats, over its training time, in seconds: before the first step and
-// after every epoch.
+// curve returns the training loss of a run, in nats, over its training time, in seconds: before
+// the first step and after every epoch.
 func curve(r *run) plotter.XYs {
 	const floor = 1e-6 // of the logarithmic scale: a loss may round to 0
 	points := plotter.XYs{{X: 0, Y: max(floor, r.epochs[0].losses[0])}}
@@ -29,7 +29,8 @@ func curve(r *run) plotter.XYs {
 	return points
 }
 
-// at returns the logarithm of the loss at a time, interpolated linearly, and NaN after the end of the curve.
+// at returns the logarithm of the loss at a time, interpolated linearly, and NaN after the end of
+// the curve.
 func at(curve plotter.XYs, seconds float64) float64 {
 	for i, to := range curve[1:] {
 		if from := curve[i]; seconds <= to.X {
@@ -40,8 +41,8 @@ func at(curve plotter.XYs, seconds float64) float64 {
 	return math.NaN()
 }
 
-// sketch draws the curves in characters, within 80 columns: the first dotted, the others as lines, in colours if the
-// terminal has them.
+// sketch draws the curves in characters, within 80 columns: the first dotted, the others as lines,
+// in colours if the terminal has them.
 func sketch(runs []*run, colours bool) string {
 	const columns = 64
 	slowest := max(runs[0].total.elapsed, runs[len(runs)-1].total.elapsed).Seconds()
@@ -55,6 +56,7 @@ func sketch(runs []*run, colours bool) string {
 			rows[i] = append(rows[i], at(points, slowest*(float64(x)/(columns-1))))
 		}
 	}
+
 	options := []asciigraph.Option{
 		asciigraph.Height(12),
 		asciigraph.XAxisRange(0, slowest),
@@ -63,6 +65,7 @@ func sketch(runs []*run, colours bool) string {
 		asciigraph.SeriesChars(asciigraph.CreateCharSet("·")),
 		asciigraph.Caption("training loss (nats) over training time: " + strings.Join(legend, ", ")),
 	}
+
 	if colours {
 		options = append(options, asciigraph.SeriesColors(asciigraph.Yellow, asciigraph.Cyan))
 	}
@@ -83,6 +86,7 @@ func savePlot(runs []*run, path string) error {
 	for _, r := range runs {
 		lines = append(lines, plural(r.ranks), curve(r))
 	}
+
 	if err := plotutil.AddLinePoints(p, lines...); err != nil {
 		return err
 	}

@@ -59,9 +59,11 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 		}
 		return o, err
 	}
+
 	if ranks != 0 || all != 0 {
 		o.ranks = append(o.ranks, dist.WithRanks(ranks))
 	}
+
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q: ddp takes flags only", flags.Arg(0))
@@ -69,6 +71,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("-ranks is %d, want at least 1", ranks)
 	case o.epochs < 1:
 		return o, fmt.Errorf("-epochs is %d, want at least 1", o.epochs)
+
 	case o.batch < 1:
 		return o, fmt.Errorf("-batch is %d, want at least 1", o.batch)
 	case !(o.rate > 0) || math.IsInf(o.rate, 1):

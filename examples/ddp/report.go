@@ -48,12 +48,14 @@ type report struct {
 	options
 }
 
-// header describes the training before it starts, and which algorithm will average gradients, and why.
+// header describes the training before it starts, and which algorithm will average gradients, and
+// why.
 func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) error {
 	parameters, largest := 0, 0
 	for _, l := range newMLP[float32](r.layers, 0) {
 		parameters, largest = parameters+len(l.params), max(largest, len(l.params))
 	}
+
 	comm := group.Communicator()
 	choice, err := comm.Selector().Choose(ccl.Shape{
 		Collective: ccl.CollAllReduce, Ranks: comm.Size(), Nodes: comm.Nodes(), Bytes: 4 * largest, Total: 4 * largest,
@@ -80,11 +82,13 @@ func (r report) epoch(e epoch) {
 		e.number, e.loss, e.accuracy, float64(e.samples)/e.elapsed.Seconds(), 100*e.communication())
 }
 
-// busyCores is how many cores others may use without an effect on the speed-up that a reader would see.
+// busyCores is how many cores others may use without an effect on the speed-up that a reader would
+// see.
 const busyCores = 0.15
 
-// comparison compares runs: a table, the curves of their losses and, if -plot says so, a picture of them. others is how
-// many of the cores other programs used meanwhile: where these had to share cores, times tell nothing about a speed-up.
+// comparison compares runs: a table, the curves of their losses and, if -plot says so, a picture
+// of them. others is how many of the cores other programs used meanwhile: where these had to share
+// cores, times tell nothing about a speed-up.
 func (r report) comparison(runs []*run, others float64) error {
 	fmt.Fprintf(r.out, "\n%6s  %8s  %8s  %13s  %13s\n", "ranks", "time", "speed-up", "test accuracy", "communication")
 	for _, run := range runs {
@@ -95,12 +99,14 @@ func (r report) comparison(runs []*run, others float64) error {
 		}
 		fmt.Fprintf(r.out, "%6d  %6.2f s  %8s  %13.4f  %12.1f%%\n", run.ranks, seconds, speedup, run.total.accuracy, 100*run.total.communication())
 	}
+
 	fmt.Fprint(r.out, "time: all epochs, without the tests. communication: the share of it that rank 0\n"+
 		"spent in collectives, waiting for slower ranks included.\n")
 	if others > busyCores {
 		fmt.Fprintf(r.out, "This machine was busy: other programs used %.1f of its %d cores, so the times show no\n"+
 			"speed-up. Try again when it is idle.\n", others, runtime.GOMAXPROCS(0))
 	}
+
 	fmt.Fprintln(r.out)
 	fmt.Fprintln(r.out, sketch(runs, terminal(r.out)))
 	if r.plot != "" {

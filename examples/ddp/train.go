@@ -14,8 +14,8 @@ import (
 	"github.com/goccl/goccl/examples/nn"
 )
 
-// train is the work of one rank: every rank trains the same model on its own part of the data, and averaging the
-// gradients keeps the models equal, bit by bit.
+// train is the work of one rank: every rank trains the same model on its own part of the data, and
+// averaging the gradients keeps the models equal, bit by bit.
 func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options, trainSet, testSet digits.Set[F], r report) (*run, error) {
 	rank, ranks := group.Rank(), group.Size()
 
@@ -60,16 +60,17 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 		r.epoch(e)
 		done.add(e)
 	}
-	done.checksum, err = model.checksum(group)
-	return done, err
+	done.checksum = model.checksum()
+	return done, reducer.Verify(ctx) // the weights of all ranks are equal, bit by bit
 }
 
-// evaluate completes an epoch by what needs all ranks: their mean loss, the shortest of their waits in each step, and
-// the accuracy on the test set, of which every rank tests a part.
+// evaluate completes an epoch by what needs all ranks: their mean loss, the shortest of their
+// waits in each step, and the accuracy on the test set, of which every rank tests a part.
 func evaluate[F nn.Float](e *epoch, group *dist.ProcessGroup, model mlp[F], testSet digits.Set[F]) error {
 	for _, wait := range e.waits {
 		e.communicating += wait
 	}
+
 	_, correct := model.loss(testSet.Slice(ccl.BlockRange(testSet.Len(), group.Rank(), group.Size())))
 	count := []int{correct}
 	all := dist.WithGroup(group)
@@ -80,6 +81,7 @@ func evaluate[F nn.Float](e *epoch, group *dist.ProcessGroup, model mlp[F], test
 	); err != nil {
 		return err
 	}
+
 	for step, loss := range e.losses {
 		e.loss += loss / float64(len(e.losses))
 		e.working += e.waits[step]

@@ -1,17 +1,8 @@
-// Package digits has the images of handwritten digits that the examples learn to read. README.md names
-// their authors and licence.
+// Package digits has the images of handwritten digits that the examples learn to read. README.md
+// names their authors and licence.
 //
-// # Model
-//
-// The images travel inside the program. [Load] decodes them, [Parse] any text of their form; [Sets] divides them.
-//
-// # Concurrency
-//
-// All functions may be called concurrently.
-//
-// # Failure
-//
-// The error of an invalid row names its line.
+// The images travel inside the program. [Load] decodes them; [Sets] divides them. All functions may
+// be called concurrently.
 package digits
 
 import (
@@ -38,58 +29,63 @@ const (
 //go:embed digits.csv.gz
 var file []byte
 
-// Load returns the images, Pixels values from 0 to 1 each, row by row, and their labels.
-func Load[F float32 | float64]() (images []F, labels []uint8, err error) {
+// Load returns all images.
+func Load[F float32 | float64]() (Set[F], error) {
 	unzip, err := gzip.NewReader(bytes.NewReader(file))
 	if err != nil {
-		return nil, nil, fmt.Errorf("digits.csv.gz: %w", err)
+		return Set[F]{}, fmt.Errorf("digits.csv.gz: %w", err)
 	}
-	return Parse[F](unzip)
+	return parse[F](unzip)
 }
 
-// Parse parses rows of 64 pixels and a label, separated by commas.
-func Parse[F float32 | float64](r io.Reader) (images []F, labels []uint8, err error) {
+// parse parses rows of 64 pixels and a label, separated by commas. An error names the line.
+func parse[F float32 | float64](r io.Reader) (s Set[F], err error) {
 	rows := bufio.NewScanner(r)
 	for line := 1; rows.Scan(); line++ {
 		fields := strings.Split(rows.Text(), ",")
 		if len(fields) != Pixels+1 {
-			return nil, nil, fmt.Errorf("digits: line %d has %d fields, want %d pixels and a label", line, len(fields), Pixels)
+			return s, fmt.Errorf("digits: line %d has %d fields, want %d pixels and a label", line, len(fields), Pixels)
 		}
+
 		for i, field := range fields[:Pixels] {
 			ink, err := strconv.ParseUint(field, 10, 8)
 			if err != nil || ink > MaxInk {
-				return nil, nil, fmt.Errorf("digits: line %d, pixel %d is %q, want 0 to %d", line, i, field, MaxInk)
+				return s, fmt.Errorf("digits: line %d, pixel %d is %q, want 0 to %d", line, i, field, MaxInk)
 			}
-			images = append(images, F(ink)/MaxInk)
+			s.Images = append(s.Images, F(ink)/MaxInk)
 		}
+
 		label, err := strconv.ParseUint(fields[Pixels], 10, 8)
 		if err != nil || label >= Classes {
-			return nil, nil, fmt.Errorf("digits: line %d, label is %q, want 0 to %d", line, fields[Pixels], Classes-1)
+			return s, fmt.Errorf("digits: line %d, label is %q, want 0 to %d", line, fields[Pixels], Classes-1)
 		}
-		labels = append(labels, uint8(label))
+		s.Labels = append(s.Labels, uint8(label))
 	}
+
 	if err := rows.Err(); err != nil {
-		return nil, nil, fmt.Errorf("digits: after line %d: %w", len(labels), err)
+		return s, fmt.Errorf("digits: after line %d: %w", s.Len(), err)
 	}
-	if len(labels) == 0 {
-		return nil, nil, errors.New("digits: no rows")
+	if s.Len() == 0 {
+		return s, errors.New("digits: no rows")
 	}
-	return images, labels, nil
+	return s, nil
 }
 
-// Set is some of the images, and their labels. Ranks of a process share sets, which none of them changes.
+// Set is some of the images, and their labels. Ranks of a process share sets, which none of them
+// changes.
 type Set[F float32 | float64] struct {
-	Images []F // Pixels values each
+	Images []F // Pixels values from 0 to 1 each, row by row
 	Labels []uint8
 }
 
-// Sets returns a training and a test set, about 80 to 20, divided by a permutation that depends on the seed only.
+// Sets returns a training and a test set, about 80 to 20, divided by a permutation that depends on
+// the seed only.
 func Sets[F float32 | float64](seed uint64) (train, test Set[F], err error) {
-	images, labels, err := Load[F]()
+	all, err := Load[F]()
 	if err != nil {
 		return train, test, err
 	}
-	train, test = Set[F]{images, labels}.split(seed)
+	train, test = all.split(seed)
 	return train, test, nil
 }
 
@@ -109,8 +105,9 @@ func (s Set[F]) Slice(lo, hi int) Set[F] {
 // Pick returns a copy of the images at the indices.
 func (s Set[F]) Pick(indices []int) (picked Set[F]) {
 	for _, i := range indices {
-		one := s.Slice(i, i+1)
-		picked.Images, picked.Labels = append(picked.Images, one.Images...), append(picked.Labels, one.Labels...)
+		image := s.Slice(i, i+1)
+		picked.Images = append(picked.Images, image.Images...)
+		picked.Labels = append(picked.Labels, image.Labels...)
 	}
 	return picked
 }

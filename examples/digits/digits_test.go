@@ -10,14 +10,14 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	images, labels, err := Load[float32]()
+	all, err := Load[float32]()
 	require.NoError(t, err)
-	require.Len(t, labels, 1797)
-	require.Len(t, images, 1797*Pixels)
-	require.Zero(t, slices.Min(images))
-	require.EqualValues(t, 1, slices.Max(images))
+	require.Len(t, all.Labels, 1797)
+	require.Len(t, all.Images, 1797*Pixels)
+	require.Zero(t, slices.Min(all.Images))
+	require.EqualValues(t, 1, slices.Max(all.Images))
 	perClass := make([]int, Classes)
-	for _, label := range labels {
+	for _, label := range all.Labels {
 		perClass[label]++
 	}
 	require.Equal(t, []int{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}, perClass)
@@ -37,7 +37,7 @@ func TestParseRefuses(t *testing.T) {
 		"endless line":   {good + strings.Repeat("0", 1<<17), "after line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := Parse[float32](strings.NewReader(c.rows))
+			_, err := parse[float32](strings.NewReader(c.rows))
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -50,9 +50,8 @@ func TestSplit(t *testing.T) {
 	for i := range 100 { // every row differs in pixels 0 and 1
 		fmt.Fprintf(&rows, "%d,%d%s,%d\n", i/10, i%10, strings.Repeat(",0", Pixels-2), i%Classes)
 	}
-	images, labels, err := Parse[float64](strings.NewReader(rows.String()))
+	all, err := parse[float64](strings.NewReader(rows.String()))
 	require.NoError(t, err)
-	all := Set[float64]{images, labels}
 
 	train, test := all.split(5)
 	require.Equal(t, 80, train.Len())
@@ -66,7 +65,7 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 100)
-	require.Equal(t, Set[float64]{images[2*Pixels : 4*Pixels], labels[2:4]}, all.Slice(2, 4))
+	require.Equal(t, Set[float64]{all.Images[2*Pixels : 4*Pixels], all.Labels[2:4]}, all.Slice(2, 4))
 
 	again, _ := all.split(5)
 	require.Equal(t, train, again)

@@ -1,27 +1,20 @@
-// Command gomlx trains a model of GoMLX (github.com/gomlx/gomlx) on several ranks: GoMLX, on its pure-Go
-// backend, computes, and package ddp averages the gradients. trainer.go is the part to read and to copy.
+// Command gomlx trains a model of GoMLX (github.com/gomlx/gomlx) on several ranks: GoMLX, on its
+// pure-Go backend, computes, and package ddp averages the gradients. trainer.go is the part to
+// read and to copy.
 //
 //	go run . -ranks 4
 //	go build . && goccl run -n 4 ./gomlx
 //
-// The first line has goroutines as ranks, the second processes. Both learn the same weights, bit by bit. The
-// program is a module of its own, so that goccl does not depend on GoMLX.
+// The first line has goroutines as ranks, the second processes. Both learn the same weights, bit
+// by bit. The program is a module of its own, so that goccl does not depend on GoMLX.
 //
-// # Model
+// Every rank has a GoMLX backend, a context with the model's variables, and two graphs. Graph A
+// computes the loss and the gradients of the rank's part of a batch. Package ddp replaces the
+// gradients by their mean over all ranks. Graph B is an optimizer of GoMLX that gets this mean.
+// What the optimizer needs lies in the context, too, and stays equal on all ranks, because the
+// gradients are.
 //
-// Every rank has a GoMLX backend, a context with the model's variables, and two graphs. Graph A computes the
-// loss and the gradients of the rank's part of a batch. Package ddp replaces the gradients by their mean over
-// all ranks. Graph B is an optimizer of GoMLX that gets this mean. What the optimizer needs lies in the
-// context, too, and stays equal on all ranks, because the gradients are.
-//
-// # Concurrency
-//
-// Each rank is a goroutine started by dist.Spawn, or a process started by a launcher. Goroutines share the
-// data sets, which are read-only, and nothing of GoMLX.
-//
-// # Failure
-//
-// A rank that fails returns its error; dist makes the calls of the others fail too. The exit status is 0
+// Goroutines share the data sets, which are read-only, and nothing of GoMLX. The exit status is 0
 // after a training, 1 if it failed, 2 for invalid flags.
 package main
 
@@ -66,11 +59,13 @@ func run(out io.Writer, ranks int, j job) error {
 	if ranks > 0 {
 		hosts = dist.WithRanks(ranks)
 	}
+
 	return dist.Spawn(func(ctx context.Context, rank int) error {
 		report := io.Discard
 		if rank == 0 {
 			report = out
 		}
+
 		fmt.Fprintf(report, "GoMLX %s, backend %q (pure Go)\n", gomlxVersion(), simplego.BackendName)
 		done, err := train(ctx, j, trainSet, testSet, report)
 		if err == nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/goccl/goccl/examples/digits"
 )
 
-// network takes images, one a row, and returns a value for each class (logits). Nothing in this file knows of
-// ranks. It is a perceptron, because the pure-Go backend of this version lacks operations that the gradients of
-// convolutions and pools need (Reverse, SelectAndScatterMax, Pad).
+// network takes images, one a row, and returns a value for each class (logits). Nothing in this
+// file knows of ranks. It is a perceptron, because the pure-Go backend of this version lacks
+// operations that the gradients of convolutions and pools need (Reverse, SelectAndScatterMax,
+// Pad).
 func network(vars *mlctx.Context, images *graph.Node) *graph.Node {
 	hidden := activations.Relu(layers.DenseWithBias(vars.In("hidden_0"), images, 128))
 	hidden = activations.Relu(layers.DenseWithBias(vars.In("hidden_1"), hidden, 64))

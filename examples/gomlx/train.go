@@ -45,10 +45,11 @@ func train(ctx context.Context, j job, trainSet, testSet digits.Set[float32], ou
 	}
 	rank, ranks := group.Rank(), group.Size()
 
-	// Each rank has a backend of its own, also in one process: backends have no common state. The ranks run in
-	// parallel, so each runs the operations of a graph one after the other. (The default, to run them in parallel,
-	// has data races in this version.) Only products of large matrices are still divided among the cores that
-	// the process may use; goccl run gives each process its own.
+	// Each rank has a backend of its own, also in one process: backends have no common state. The
+	// ranks run in parallel, so each runs the operations of a graph one after the other. (The
+	// default, to run them in parallel, has data races in this version.) Only products of large
+	// matrices are still divided among the cores that the process may use; goccl run gives each
+	// process its own.
 	backend, err := simplego.New("ops_sequential")
 	if err != nil {
 		return nil, err
@@ -74,6 +75,7 @@ func train(ctx context.Context, j job, trainSet, testSet digits.Set[float32], ou
 			if err != nil {
 				return nil, err
 			}
+
 			loss, err := model.step(ctx, b)
 			if err != nil {
 				return nil, err
@@ -85,6 +87,7 @@ func train(ctx context.Context, j job, trainSet, testSet digits.Set[float32], ou
 		}
 		fmt.Fprintf(out, "epoch %2d: loss %.4f\n", epoch+1, mean(done.losses[first:]))
 	}
+
 	if done.accuracy, err = test(backend, vars, testSet); err != nil {
 		return nil, err
 	}
@@ -104,7 +107,8 @@ func test(backend backends.Backend, vars *mlctx.Context, set digits.Set[float32]
 	return float64(tensors.ToScalar[int64](right)) / float64(set.Len()), nil
 }
 
-// sameOnAllRanks returns the SHA-256 of the trained variables, or an error on all ranks if they differ.
+// sameOnAllRanks returns the SHA-256 of the trained variables, or an error on all ranks if they
+// differ.
 func sameOnAllRanks(vars *mlctx.Context) (string, error) {
 	hash := sha256.New()
 	for v := range vars.IterVariables() {
@@ -115,15 +119,16 @@ func sameOnAllRanks(vars *mlctx.Context) (string, error) {
 			return "", err
 		}
 	}
-	mine := fmt.Sprintf("%x", hash.Sum(nil))
-	all, err := dist.AllGatherObject(mine)
+
+	hashed := fmt.Sprintf("%x", hash.Sum(nil))
+	all, err := dist.AllGatherObject(hashed)
 	if err != nil {
 		return "", err
 	}
 	if slices.Min(all) != slices.Max(all) {
 		return "", fmt.Errorf("the weights of the ranks differ: their hashes are %.16q", all)
 	}
-	return mine, nil
+	return hashed, nil
 }
 
 func mean(values []float32) (sum float64) {

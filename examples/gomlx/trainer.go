@@ -14,18 +14,18 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// trainer trains the variables of a GoMLX context on all ranks. It is all that lies between GoMLX and goccl:
-// graph A computes the loss and the gradients of this rank's batch, package ddp averages the gradients over
-// the ranks, and graph B passes the averages to an optimizer of GoMLX.
+// trainer trains the variables of a GoMLX context on all ranks. It is all that lies between GoMLX
+// and goccl: graph A computes the loss and the gradients of this rank's batch, package ddp
+// averages the gradients over the ranks, and graph B passes the averages to an optimizer of GoMLX.
 type trainer struct {
 	graphA, graphB *mlctx.Exec
 	reducer        *ddp.Reducer
 	averages       []*tensors.Tensor // the inputs of graph B, one for each trained variable
 }
 
-// newTrainer makes a trainer of a loss, which is a mean over the samples of a batch and uses all trainable
-// variables. It is collective: all ranks continue with the variables of rank 0. The example is any batch; it
-// is not trained on.
+// newTrainer makes a trainer of a loss, which is a mean over the samples of a batch and uses all
+// trainable variables. It is collective: all ranks continue with the variables of rank 0. The
+// example is any batch; it is not trained on.
 func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Context,
 	loss func(vars *mlctx.Context, images, labels *graph.Node) *graph.Node,
 	optimizer mltrain.OptimizeWithGradients, example batch) (*trainer, error) {
@@ -49,6 +49,7 @@ func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Conte
 		if !v.Trainable {
 			continue
 		}
+
 		values, err := tensors.CopyFlatData[float32](v.MustValue())
 		if err != nil {
 			return nil, fmt.Errorf("variable %s: %w", v.ScopeAndName(), err)
@@ -58,8 +59,8 @@ func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Conte
 		data = append(data, values)
 		t.averages = append(t.averages, tensors.FromShape(v.Shape()))
 	}
-	// ddp makes the gradients, since each execution of a graph has its outputs in other memory. For the same
-	// reason data has the variables only now: a checkpoint (ddp.Save) needs new copies.
+	// ddp makes the gradients, since each execution of a graph has its outputs in other memory. For
+	// the same reason data has the variables only now: a checkpoint (ddp.Save) needs new copies.
 	group, err := dist.Default()
 	if err != nil {
 		return nil, err

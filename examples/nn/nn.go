@@ -1,9 +1,8 @@
-// Package nn has the parts of neural networks that several examples compute with. They are loops on slices, and know
-// nothing of ranks. A matrix is a slice that holds one row after the other.
+// Package nn has the parts of neural networks that several examples compute with. They are loops
+// on slices, and know nothing of ranks. A matrix is a slice that holds one row after the other.
 //
-// # Model
-//
-// A function that changes a slice names it first. All functions may be called concurrently on different slices.
+// A function that changes a slice names it first. All functions may be called concurrently on
+// different slices.
 package nn
 
 import (
@@ -14,9 +13,9 @@ import (
 // Float is the set of types that the examples compute with.
 type Float interface{ float32 | float64 }
 
-// MulAdd adds the product of a (m×k) and b (k×n) to c (m×n). Element (i, p) of a is a[i*down+p*right], so that a
-// transposed matrix needs no copy. Four rows of b are added to a row of c at a time, which quarters the loads and
-// stores of c.
+// MulAdd adds the product of a (m×k) and b (k×n) to c (m×n). Element (i, p) of a is
+// a[i*down+p*right], so that a transposed matrix needs no copy. Four rows of b are added to a row
+// of c at a time, which quarters the loads and stores of c.
 func MulAdd[F Float](c, a, b []F, m, k, n, down, right int) {
 	for i := range m {
 		row := c[i*n:][:n]
@@ -29,6 +28,7 @@ func MulAdd[F Float](c, a, b []F, m, k, n, down, right int) {
 				row[j] += a0*b0[j] + a1*b1[j] + a2*b2[j] + a3*b3[j]
 			}
 		}
+
 		for ; p < k; p, at = p+1, at+right {
 			a0 := a[at]
 			for j, v := range b[p*n:][:len(row)] {
@@ -66,9 +66,9 @@ func ReLUAdjoint[F Float](dy, y []F) {
 	}
 }
 
-// CrossEntropy returns the sum over samples of the cross-entropy, in nats, between the softmax of their logits, a row
-// for each, and their labels, and how many are classified correctly. It replaces the logits by the gradient of that
-// sum, divided by batch.
+// CrossEntropy returns the sum over samples of the cross-entropy, in nats, between the softmax of
+// their logits, a row for each, and their labels, and how many are classified correctly. It
+// replaces the logits by the gradient of that sum, divided by batch.
 func CrossEntropy[F Float](logits []F, labels []uint8, batch int) (loss float64, correct int) {
 	for i, label := range labels {
 		classes := len(logits) / len(labels)
@@ -77,6 +77,7 @@ func CrossEntropy[F Float](logits []F, labels []uint8, batch int) (loss float64,
 		if row[label] == top {
 			correct++
 		}
+
 		loss += float64(top - row[label])
 		var norm F
 		for j, v := range row {
@@ -89,10 +90,12 @@ func CrossEntropy[F Float](logits []F, labels []uint8, batch int) (loss float64,
 		}
 		row[label] -= 1 / F(batch)
 	}
+
 	return loss, correct
 }
 
-// SGD moves parameters against their gradients, by stochastic gradient descent with momentum as torch defines it.
+// SGD moves parameters against their gradients, by stochastic gradient descent with momentum as
+// torch defines it.
 func SGD[F Float](params, velocity, grads []F, rate, momentum F) {
 	for i, g := range grads {
 		velocity[i] = momentum*velocity[i] + g

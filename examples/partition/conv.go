@@ -7,24 +7,26 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
 
-// conv is a convolutional layer on images that are divided among workers. With zeros around an image,
+// conv is a convolutional layer on images that are divided among workers. With zeros around an
+// image,
 //
 //	y[n, o, i, j] = bias[o] + sum over c, a, b of  weight[o, c, a, b] * x[n, c, i+a-k/2, j+b-k/2]
 //
-// Each worker has a rectangle of every image, and computes the same rectangle of the result. It needs
-// k/2 more pixels on each side: ghost cells, which hold copies of its neighbours' pixels, and zeros at
-// the edges of the image. As operators on what all workers have, without the bias,
+// Each worker has a rectangle of every image, and computes the same rectangle of the result. It
+// needs k/2 more pixels on each side: ghost cells, which hold copies of its neighbours' pixels,
+// and zeros at the edges of the image. As operators on what all workers have, without the bias,
 //
-//	forward    y  = K H P x       P pads, H exchanges ghost cells, K is the convolution of this worker
-//	backward   dx = P* H* K* dy   K* is its adjoint, H* adds the gradients of ghost cells, P* crops
+//	forward    y  = K H P x       P pads, H exchanges ghost cells, K is this worker's convolution
+//	backward   dx = P* H* K* dy   K* is its adjoint, H* adds gradients of ghost cells, P* crops
 //
-// P and K are loops; only H communicates. The gradient of the weights is the sum over all workers: see
-// parameters.
-type conv[F float] struct {
+// P and K are loops; only H communicates. The gradient of the weights is the sum over all workers:
+// see parameters.
+type conv[F nn.Float] struct {
 	inputs, k   int // channels, and extent of the kernel
 	params      *parameters[F]
 	exchange    *primitive.HaloExchange[F]
@@ -32,14 +34,15 @@ type conv[F float] struct {
 	dpadded, dx *primitive.Tensor[F]
 }
 
-// newConv makes a layer with kernels of k x k on images that are divided as grid, a partition of the
-// shape batch x 1 x height x width.
-func newConv[F float](ctx context.Context, owner, grid *partition.Partition, inputs, outputs, k int, seed uint64,
+// newConv makes a layer with kernels of k x k on images that are divided as grid, a partition of
+// the shape batch x 1 x height x width.
+func newConv[F nn.Float](ctx context.Context, owner, grid *partition.Partition, inputs, outputs, k int, seed uint64,
 ) (*conv[F], error) {
 	if shape := grid.Shape(); len(shape) != 4 || shape[1] != 1 || k%2 != 1 {
 		return nil, fmt.Errorf("a convolution of %d x %d on a partition of the shape %v: want an odd extent, and "+
 			"batch x 1 x height x width", k, k, shape)
 	}
+
 	params, err := newParameters[F](ctx, owner, grid, outputs, inputs*k*k, seed)
 	if err != nil {
 		return nil, err
@@ -72,8 +75,9 @@ func (l *conv[F]) forward(ctx context.Context, x *primitive.Tensor[F]) (*primiti
 	return l.y, nil
 }
 
-// backward takes the gradient of the loss by y, whose elements lie next to each other, and returns that by
-// x, which is valid until the next call. It leaves the gradient by the parameters with their owner.
+// backward takes the gradient of the loss by y, whose elements lie next to each other, and returns
+// that by x, which is valid until the next call. It leaves the gradient by the parameters with
+// their owner.
 func (l *conv[F]) backward(ctx context.Context, dy *primitive.Tensor[F]) (*primitive.Tensor[F], error) {
 	shape := dy.Shape()
 	l.dpadded = sized(l.dpadded, l.padded.Shape()...)
@@ -91,14 +95,9 @@ func (l *conv[F]) backward(ctx context.Context, dy *primitive.Tensor[F]) (*primi
 // inner returns a padded tensor without its ghost cells: this worker's own pixels.
 func (l *conv[F]) inner(padded *primitive.Tensor[F]) *primitive.Tensor[F] {
 	shape := padded.Shape()
-	own := make([]ccl.Range, 4)
-	for d, extent := range shape {
-		own[d] = ccl.Range{Lo: 0, Hi: extent}
-		if d >= 2 {
-			own[d] = ccl.Range{Lo: l.k / 2, Hi: extent - l.k/2}
-		}
-	}
-	return padded.Slice(own...)
+	height, width := shape[2], shape[3]
+	return padded.Slice(ccl.Range{Hi: shape[0]}, ccl.Range{Hi: shape[1]},
+		ccl.Range{Lo: l.k / 2, Hi: height - l.k/2}, ccl.Range{Lo: l.k / 2, Hi: width - l.k/2})
 }
 
 // convolve computes y of the padded images.
@@ -127,12 +126,14 @@ func (l *conv[F]) convolve(images, height, width int) {
 	}
 }
 
-// convolveAdjoint computes the gradients by the padded images and by this worker's copy of the parameters.
+// convolveAdjoint computes the gradients by the padded images and by this worker's copy of the
+// parameters.
 func (l *conv[F]) convolveAdjoint(dy []F, images, height, width int) {
 	x, dx := l.padded.Data(), l.dpadded.Data()
 	high, wide := height+l.k-1, width+l.k-1
 	clear(dx)
 	clear(l.params.dcopies.Data())
+
 	for n := range images {
 		for o := range l.params.outputs {
 			weights, _ := l.params.row(o)
@@ -141,10 +142,12 @@ func (l *conv[F]) convolveAdjoint(dy []F, images, height, width int) {
 			for _, g := range plane {
 				*dbias += g
 			}
+
 			for t, w := range weights {
 				c, a, b := t/(l.k*l.k), t/l.k%l.k, t%l.k
 				from := x[(n*l.inputs+c)*high*wide:][:high*wide]
 				to := dx[(n*l.inputs+c)*high*wide:][:high*wide]
+
 				var sum F
 				for i := range height {
 					grads := plane[i*width:][:width]
@@ -155,6 +158,7 @@ func (l *conv[F]) convolveAdjoint(dy []F, images, height, width int) {
 						drow[j] += g * w
 					}
 				}
+
 				dweights[t] += sum
 			}
 		}
@@ -164,7 +168,7 @@ func (l *conv[F]) convolveAdjoint(dy []F, images, height, width int) {
 func (l *conv[F]) close() error { return errors.Join(l.params.close(), l.exchange.Close()) }
 
 // sized returns t if it has the shape, and a new tensor of zeros otherwise.
-func sized[F float](t *primitive.Tensor[F], shape ...int) *primitive.Tensor[F] {
+func sized[F nn.Float](t *primitive.Tensor[F], shape ...int) *primitive.Tensor[F] {
 	if t != nil && slices.Equal(t.Shape(), shape) {
 		return t
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/partition/partitiontest"
 	"github.com/goccl/goccl/primitive"
@@ -47,7 +48,7 @@ func TestConvEqualsSequential(t *testing.T) {
 	}
 }
 
-func equalsSequential[F float](ctx context.Context, world *partition.Partition, shape []int, k int, images []int,
+func equalsSequential[F nn.Float](ctx context.Context, world *partition.Partition, shape []int, k int, images []int,
 	tolerance float64,
 ) error {
 	first, err := world.Inclusive(ctx, []int{0})
@@ -228,7 +229,7 @@ func TestConvAdjoint(t *testing.T) {
 }
 
 // inImages is a layer as an operator on images. Its biases are 0.
-type inImages[F float] struct{ layer *conv[F] }
+type inImages[F nn.Float] struct{ layer *conv[F] }
 
 func (o inImages[F]) Forward(ctx context.Context, y, x *primitive.Tensor[F]) (*primitive.Tensor[F], error) {
 	made, err := o.layer.forward(ctx, x)
@@ -243,7 +244,7 @@ func (o inImages[F]) Adjoint(ctx context.Context, x, y *primitive.Tensor[F]) (*p
 func (o inImages[F]) Close() error { return o.layer.close() }
 
 // inParameters is a layer as an operator on its parameters, for the images x.
-type inParameters[F float] struct {
+type inParameters[F nn.Float] struct {
 	layer *conv[F]
 	x     *primitive.Tensor[F]
 }
@@ -262,14 +263,14 @@ func (o inParameters[F]) Adjoint(ctx context.Context, params, y *primitive.Tenso
 func (o inParameters[F]) Close() error { return o.layer.close() }
 
 // together returns a copy whose elements lie next to each other, as a layer takes gradients.
-func together[F float](t *primitive.Tensor[F]) *primitive.Tensor[F] {
+func together[F nn.Float](t *primitive.Tensor[F]) *primitive.Tensor[F] {
 	d := primitive.NewTensor[F](t.Shape()...)
 	_ = d.CopyFrom(t) // of the same shape
 	return d
 }
 
 // copied copies a result of a layer, which the layer uses again, to a tensor.
-func copied[F float](to, made *primitive.Tensor[F], err error) (*primitive.Tensor[F], error) {
+func copied[F nn.Float](to, made *primitive.Tensor[F], err error) (*primitive.Tensor[F], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +308,7 @@ func size(shape []int) int {
 }
 
 // noise returns a tensor of random numbers.
-func noise[F float](random *rand.Rand, shape ...int) *primitive.Tensor[F] {
+func noise[F nn.Float](random *rand.Rand, shape ...int) *primitive.Tensor[F] {
 	t := primitive.NewTensor[F](shape...)
 	for i := range t.Data() {
 		t.Data()[i] = F(random.NormFloat64())
@@ -316,7 +317,7 @@ func noise[F float](random *rand.Rand, shape ...int) *primitive.Tensor[F] {
 }
 
 // near returns an error unless tensors are equal, except for a part of their largest value.
-func near[F float](what string, got, want *primitive.Tensor[F], tolerance float64) error {
+func near[F nn.Float](what string, got, want *primitive.Tensor[F], tolerance float64) error {
 	if !slices.Equal(got.Shape(), want.Shape()) {
 		return fmt.Errorf("%s has the shape %v, want %v", what, got.Shape(), want.Shape())
 	}

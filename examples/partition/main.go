@@ -7,26 +7,17 @@
 //
 // The first line has goroutines as workers, the second processes.
 //
-// # Model
+// The images of a batch are a tensor of batch x channel x height x width, on a Cartesian partition
+// of as many dimensions: each worker has a rectangle of every image. The convolutions exchange the
+// pixels at the borders of these rectangles. Before the dense layer the features move to a
+// partition of the batch: each worker classifies some whole images. All parameters live on the
+// first worker, which broadcasts them in each step; their gradients are the sums over all workers.
 //
-// The images of a batch are a tensor of batch x channel x height x width, on a Cartesian partition of as
-// many dimensions: each worker has a rectangle of every image. The convolutions exchange the pixels at
-// the borders of these rectangles. Before the dense layer the features move to a partition of the batch:
-// each worker classifies some whole images. All parameters live on the first worker, which broadcasts
-// them in each step; their gradients are the sums over all workers.
+// The network computes in float64 and learns the same on any partition, except for the rounding of
+// sums in another order. On the same partition, it learns the same bits in each run.
 //
-// The network computes in float64 and learns the same on any partition, except for the rounding of sums in
-// another order. On the same partition, it learns the same bits in each run.
-//
-// # Concurrency
-//
-// Each worker is a goroutine started by dist.Spawn, or a process started by a launcher. Goroutines share the
-// images, which are read-only. Everything else moves by operators of package primitive.
-//
-// # Failure
-//
-// A worker that fails returns its error; dist makes the calls of the others fail too. The exit status is 0
-// after a training, 1 if it failed, 2 for invalid flags.
+// Goroutines share the images, which are read-only. Everything else moves by operators of package
+// primitive. The exit status is 0 after a training, 1 if it failed, 2 for invalid flags.
 package main
 
 import (
@@ -42,6 +33,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/examples/digits"
 	"github.com/goccl/goccl/partition"
 )
 
@@ -50,6 +42,7 @@ func main() {
 	epochs := flag.Int("epochs", 10, "`passes` over the images")
 	limit := flag.Int("images", 0, "`number` of images to use, at least 10; 0: all of them")
 	flag.Parse()
+
 	extents, err := parseShape(*shape)
 	switch {
 	case flag.NArg() > 0:
@@ -59,12 +52,17 @@ func main() {
 	case *limit != 0 && *limit < 10:
 		err = fmt.Errorf("-images is %d, want 0 or at least 10", *limit)
 	}
+
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "partition: %v\n", err)
 		os.Exit(2)
 	}
-	data, err := loadDigits[float64](*limit)
+
+	data, err := digits.Load[float64]()
 	if err == nil {
+		if *limit > 0 {
+			data = data.Slice(0, min(*limit, data.Len()))
+		}
 		err = run(os.Stdout, extents, *epochs, data)
 	}
 	if err != nil {
@@ -86,11 +84,12 @@ func parseShape(text string) (shape []int, err error) {
 }
 
 // run trains on as many workers as the shape has. The process of worker 0 reports.
-func run(out io.Writer, shape []int, epochs int, data *dataset[float64]) error {
+func run(out io.Writer, shape []int, epochs int, data digits.Set[float64]) error {
 	workers := 1
 	for _, extent := range shape {
 		workers *= extent
 	}
+
 	return dist.Spawn(func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
 			return err
@@ -99,6 +98,7 @@ func run(out io.Writer, shape []int, epochs int, data *dataset[float64]) error {
 		if err != nil {
 			return err
 		}
+
 		world, err := partition.New(ctx, group.Communicator())
 		if err != nil {
 			return err
@@ -107,6 +107,7 @@ func run(out io.Writer, shape []int, epochs int, data *dataset[float64]) error {
 		if rank == 0 {
 			report.out = out
 		}
+
 		if err := compare(ctx, world, shape, epochs, data, report.epoch); err != nil {
 			return err
 		}
@@ -115,22 +116,24 @@ func run(out io.Writer, shape []int, epochs int, data *dataset[float64]) error {
 	}, dist.WithRanks(workers))
 }
 
-// epoch is the result of one pass over the images. What belongs to one worker is known to worker 0 only.
+// epoch is the result of one pass over the images. What belongs to one worker is known to worker 0
+// only.
 type epoch struct {
 	loss, alone           float64       // mean over the images, in nats: on all workers, and on one
 	accuracy              float64       // of all workers' network, on the images held out
 	elapsed, aloneElapsed time.Duration // of the training
 }
 
-// compare trains on all workers of world, in the shape, and in turns on the first of them alone. It calls
-// watch with the results of each epoch.
-func compare(ctx context.Context, world *partition.Partition, shape []int, epochs int, data *dataset[float64],
+// compare trains on all workers of world, in the shape, and in turns on the first of them alone.
+// It calls watch with the results of each epoch.
+func compare(ctx context.Context, world *partition.Partition, shape []int, epochs int, data digits.Set[float64],
 	watch func(epoch),
 ) error {
 	grid, err := world.Cartesian(ctx, shape...)
 	if err != nil {
 		return err
 	}
+
 	first, err := world.Inclusive(ctx, []int{0})
 	if err != nil {
 		return err
@@ -139,37 +142,43 @@ func compare(ctx context.Context, world *partition.Partition, shape []int, epoch
 	if err != nil {
 		return err
 	}
+
 	many, err := newTrainer(ctx, grid, data)
 	if err != nil {
 		return err
 	}
-	var one *trainer[float64]
+
+	var single *trainer[float64]
 	if alone.Active() {
-		if one, err = newTrainer(ctx, alone, data); err != nil {
+		if single, err = newTrainer(ctx, alone, data); err != nil {
 			return err
 		}
 	}
+
 	for number := range epochs {
 		var e epoch
 		start := time.Now()
 		if e.loss, err = many.epoch(ctx, number); err != nil {
 			return err
 		}
+
 		e.elapsed = time.Since(start)
 		if e.accuracy, err = many.accuracy(ctx); err != nil {
 			return err
 		}
-		if one != nil {
+
+		if single != nil {
 			start = time.Now()
-			if e.alone, err = one.epoch(ctx, number); err != nil {
+			if e.alone, err = single.epoch(ctx, number); err != nil {
 				return err
 			}
 			e.aloneElapsed = time.Since(start)
 		}
 		watch(e)
 	}
-	if one != nil {
-		err = one.close()
+
+	if single != nil {
+		err = single.close()
 	}
 	return errors.Join(err, many.close(), alone.Close(), first.Close(), grid.Close())
 }

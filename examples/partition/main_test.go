@@ -12,16 +12,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/examples/digits"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/partition/partitiontest"
 )
 
 // someDigits are enough to learn from, and few enough for the race detector.
-func someDigits(t *testing.T) *dataset[float64] {
+func someDigits(t *testing.T) digits.Set[float64] {
 	t.Helper()
-	data, err := loadDigits[float64](60)
+	data, err := digits.Load[float64]()
 	require.NoError(t, err)
-	return data
+	return data.Slice(0, 60)
 }
 
 // The network learns, on any partition the same as on one worker, and on one partition the same bits in
@@ -84,14 +85,4 @@ func TestRunFails(t *testing.T) {
 	data := someDigits(t)
 	require.ErrorContains(t, run(io.Discard, []int{2, 2}, 1, data), "batch x 1 x height x width")
 	require.ErrorContains(t, run(io.Discard, []int{1, 1, 1, 9}, 1, data), "halo_exchange")
-}
-
-func TestLoadDigits(t *testing.T) {
-	all, err := loadDigits[float64](0)
-	require.NoError(t, err)
-	require.Equal(t, []int{1797, 1, side, side}, all.images.Shape())
-	require.Len(t, all.labels, 1797)
-	some := someDigits(t)
-	require.Equal(t, all.images.Data()[:60*side*side], some.images.Data())
-	require.Equal(t, all.labels[:60], some.labels)
 }

@@ -10,15 +10,12 @@ import (
 	"github.com/goccl/goccl/primitive"
 )
 
-// float is the type that layers compute with.
-type float interface{ float32 | float64 }
-
 // parameters are the parameters of a layer. They live on one worker, the owner; the workers that
 // compute with them get copies in each step. Copying is a broadcast, and so the gradient of the
 // parameters is its adjoint: the sum of the gradients of all copies.
 //
 // Row o of the matrix has the weights of output o, and then its bias.
-type parameters[F float] struct {
+type parameters[F nn.Float] struct {
 	broadcast        *primitive.Broadcast[F]
 	values, grads    *primitive.Tensor[F] // on the owner; nil or without elements on others
 	copies, dcopies  *primitive.Tensor[F] // on every worker
@@ -26,19 +23,21 @@ type parameters[F float] struct {
 	velocity         []F
 }
 
-// newParameters makes parameters that belong to owner, a partition of one worker, for all workers of
-// users. Biases are 0. Weights are normal with the variance 2/weights (He et al., "Delving Deep into
-// Rectifiers", 2015); the same seed makes the same ones on any partition.
-func newParameters[F float](ctx context.Context, owner, users *partition.Partition, outputs, weights int, seed uint64,
+// newParameters makes parameters that belong to owner, a partition of one worker, for all workers
+// of users. Biases are 0. Weights are normal with the variance 2/weights (He et al., "Delving Deep
+// into Rectifiers", 2015); the same seed makes the same ones on any partition.
+func newParameters[F nn.Float](ctx context.Context, owner, users *partition.Partition, outputs, weights int, seed uint64,
 ) (*parameters[F], error) {
 	broadcast, err := primitive.NewBroadcast[F](ctx, owner, users)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &parameters[F]{
 		broadcast: broadcast, outputs: outputs, weights: weights,
 		dcopies: primitive.NewTensor[F](outputs, weights+1),
 	}
+
 	if owner.Active() {
 		p.values = primitive.NewTensor[F](outputs, weights+1)
 		p.velocity = make([]F, p.values.Len())

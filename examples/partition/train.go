@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/examples/digits"
 	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
@@ -20,17 +21,18 @@ const (
 )
 
 // trainer trains a network on a partition.
-type trainer[F float] struct {
+type trainer[F nn.Float] struct {
 	*network[F]
-	data        *dataset[F]
+	data        digits.Set[F]
+	images      *primitive.Tensor[F]       // those of data: images x 1 x height x width
 	train, test []int                      // the images to train on, and those held out
 	total       *primitive.AllSumReduce[F] // over all workers
 	x           *primitive.Tensor[F]
 }
 
-// newTrainer makes a trainer on a partition of the shape batch x 1 x height x width. Only workers of the
-// partition call it.
-func newTrainer[F float](ctx context.Context, grid *partition.Partition, data *dataset[F]) (*trainer[F], error) {
+// newTrainer makes a trainer on a partition of the shape batch x 1 x height x width. Only workers
+// of the partition call it.
+func newTrainer[F nn.Float](ctx context.Context, grid *partition.Partition, data digits.Set[F]) (*trainer[F], error) {
 	n, err := newNetwork[F](ctx, grid, seed)
 	if err != nil {
 		return nil, err
@@ -39,13 +41,18 @@ func newTrainer[F float](ctx context.Context, grid *partition.Partition, data *d
 	if err != nil {
 		return nil, err
 	}
-	order := rand.New(rand.NewPCG(seed, 1)).Perm(len(data.labels))
+
+	images, err := primitive.TensorOf(data.Images, data.Len(), 1, digits.Side, digits.Side)
+	if err != nil {
+		return nil, err
+	}
+	order := rand.New(rand.NewPCG(seed, 1)).Perm(data.Len())
 	cut := len(order) * 4 / 5
-	return &trainer[F]{network: n, data: data, train: order[:cut], test: order[cut:], total: total}, nil
+	return &trainer[F]{network: n, data: data, images: images, train: order[:cut], test: order[cut:], total: total}, nil
 }
 
-// epoch trains once on all images, in an order that depends on the number of the epoch only. It returns
-// the mean loss, the same on all workers.
+// epoch trains once on all images, in an order that depends on the number of the epoch only. It
+// returns the mean loss, the same on all workers.
 func (t *trainer[F]) epoch(ctx context.Context, number int) (loss F, err error) {
 	order := make([]int, len(t.train))
 	for i, k := range rand.New(rand.NewPCG(seed, uint64(number)+1)).Perm(len(order)) {
@@ -67,9 +74,9 @@ func (t *trainer[F]) accuracy(ctx context.Context) (F, error) {
 	return right, err
 }
 
-// pass runs the network on images, in batches of about batchSize, and calls learn with the gradient of the mean
-// loss of each batch, by its logits. It returns the mean loss of all images, and the share of them that
-// is classified correctly.
+// pass runs the network on images, in batches of about batchSize, and calls learn with the
+// gradient of the mean loss of each batch, by its logits. It returns the mean loss of all images,
+// and the share of them that is classified correctly.
 func (t *trainer[F]) pass(ctx context.Context, order []int, learn func(gradient *primitive.Tensor[F]) error,
 ) (loss, right F, err error) {
 	sums := primitive.NewTensor[F](2)
@@ -81,14 +88,16 @@ func (t *trainer[F]) pass(ctx context.Context, order []int, learn func(gradient 
 		if err != nil {
 			return 0, 0, err
 		}
-		mine := part(t.rows, 0, len(batch))
-		loss, correct := nn.CrossEntropy(logits.Data(), t.labels(batch[mine.Lo:mine.Hi]), len(batch))
+
+		rows := part(t.rows, 0, len(batch))
+		loss, correct := nn.CrossEntropy(logits.Data(), t.data.Pick(batch[rows.Lo:rows.Hi]).Labels, len(batch))
 		sums.Data()[0] += F(loss)
 		sums.Data()[1] += F(correct)
 		if err := learn(logits); err != nil {
 			return 0, 0, err
 		}
 	}
+
 	if _, err := t.total.Forward(ctx, sums, sums); err != nil {
 		return 0, 0, err
 	}
@@ -98,22 +107,14 @@ func (t *trainer[F]) pass(ctx context.Context, order []int, learn func(gradient 
 
 // rectangle returns this worker's part of a batch of images.
 func (t *trainer[F]) rectangle(batch []int) *primitive.Tensor[F] {
-	mine := part(t.grid, 0, len(batch))
-	height, width := part(t.grid, 2, side), part(t.grid, 3, side)
-	t.x = sized(t.x, mine.Hi-mine.Lo, 1, height.Hi-height.Lo, width.Hi-width.Lo)
-	for i, k := range batch[mine.Lo:mine.Hi] {
-		from := t.data.images.Slice(ccl.Range{Lo: k, Hi: k + 1}, ccl.Range{Lo: 0, Hi: 1}, height, width)
+	rows := part(t.grid, 0, len(batch))
+	height, width := part(t.grid, 2, digits.Side), part(t.grid, 3, digits.Side)
+	t.x = sized(t.x, rows.Hi-rows.Lo, 1, height.Hi-height.Lo, width.Hi-width.Lo)
+	for i, k := range batch[rows.Lo:rows.Hi] {
+		from := t.images.Slice(ccl.Range{Lo: k, Hi: k + 1}, ccl.Range{Lo: 0, Hi: 1}, height, width)
 		_ = t.x.Slice(ccl.Range{Lo: i, Hi: i + 1}).CopyFrom(from) // of the same shape
 	}
 	return t.x
-}
-
-func (t *trainer[F]) labels(batch []int) []uint8 {
-	labels := make([]uint8, len(batch))
-	for i, k := range batch {
-		labels[i] = t.data.labels[k]
-	}
-	return labels
 }
 
 func (t *trainer[F]) close() error { return errors.Join(t.network.close(), t.total.Close()) }

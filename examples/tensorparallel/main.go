@@ -1,26 +1,17 @@
-// Command tensorparallel divides two dense layers among workers, as Megatron-LM does: the first by columns,
-// the second by rows. It compares the result and all gradients with those of one worker. mlp.go is the part to
-// read.
+// Command tensorparallel divides two dense layers among workers, as Megatron-LM does: the first by
+// columns, the second by rows. It compares the result and all gradients with those of one worker.
+// mlp.go is the part to read.
 //
 //	go run ./examples/tensorparallel
 //	goccl run -n 3 -- go run ./examples/tensorparallel
 //
-// # Model
+// Each worker multiplies with its part of the weights. What moves between workers are the
+// activations: one operator brings them to all workers before the first product, another sums the
+// parts of the result after the second. Each is the adjoint of the other. There are two pairs: one
+// for activations that are whole on every worker, and one for activations that are divided by rows
+// (sequence parallelism).
 //
-// Each worker multiplies with its part of the weights. What moves between workers are the activations:
-// one operator brings them to all workers before the first product, another sums the parts of the
-// result after the second. Each is the adjoint of the other. There are two pairs: one for activations that
-// are whole on every worker, and one for activations that are divided by rows (sequence parallelism).
-//
-// # Concurrency
-//
-// Each worker is a goroutine started by dist.Spawn, or a process started by a launcher. All make the same
-// random matrices.
-//
-// # Failure
-//
-// A worker that fails returns its error; dist makes the calls of the others fail too. The exit status is 1
-// if there is an error.
+// All workers make the same random matrices. The exit status is 1 if there is an error.
 package main
 
 import (
@@ -35,6 +26,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -65,16 +57,19 @@ func run(out io.Writer, s sizes, options ...dist.SpawnOption) error {
 		if err != nil {
 			return err
 		}
+
 		world, err := partition.New(ctx, group.Communicator())
 		if err != nil {
 			return err
 		}
-		mine := part(world, s.hidden)
+
+		hidden := part(world, s.hidden)
 		holds, err := partition.AllGatherData(ctx, world,
-			fmt.Sprintf("columns %d to %d of A, rows %[1]d to %[2]d of B", mine.Lo, mine.Hi-1))
+			fmt.Sprintf("columns %d to %d of A, rows %[1]d to %[2]d of B", hidden.Lo, hidden.Hi-1))
 		if err != nil {
 			return err
 		}
+
 		whole, err := compare(ctx, world, s, newMLP[float64])
 		if err != nil {
 			return err
@@ -83,6 +78,7 @@ func run(out io.Writer, s sizes, options ...dist.SpawnOption) error {
 		if err != nil {
 			return err
 		}
+
 		if rank == 0 {
 			fmt.Fprintf(out, "X is %d x %d, A %[2]d x %[3]d, B %[3]d x %[2]d\n", s.rows, s.inputs, s.hidden)
 			for worker, text := range holds {
@@ -103,9 +99,9 @@ func (d differences) String() string {
 	return fmt.Sprintf("Z %.0e, dX %.0e, dA %.0e, dB %.0e", d.Z, d.DX, d.DA, d.DB)
 }
 
-// compare runs layers forward and backward on random matrices and returns the differences, the same on all
-// workers.
-func compare[F float](ctx context.Context, p *partition.Partition, s sizes,
+// compare runs layers forward and backward on random matrices and returns the differences, the
+// same on all workers.
+func compare[F nn.Float](ctx context.Context, p *partition.Partition, s sizes,
 	build func(ctx context.Context, p *partition.Partition, a, b *primitive.Tensor[F]) (*mlp[F], error),
 ) (differences, error) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -117,10 +113,11 @@ func compare[F float](ctx context.Context, p *partition.Partition, s sizes,
 	if err != nil {
 		return differences{}, err
 	}
-	mine := part(p, s.rows)
+	divided := part(p, s.rows)
 	if _, isWhole := layers.enter.(spread[F]); !isWhole {
-		x, dz, z, dx = rows(x, mine), rows(dz, mine), rows(z, mine), rows(dx, mine)
+		x, dz, z, dx = rows(x, divided), rows(dz, divided), rows(z, divided), rows(dx, divided)
 	}
+
 	gotZ, err := layers.forward(ctx, x)
 	if err != nil {
 		return differences{}, err
@@ -129,6 +126,7 @@ func compare[F float](ctx context.Context, p *partition.Partition, s sizes,
 	if err != nil {
 		return differences{}, err
 	}
+
 	hidden := part(p, s.hidden)
 	all, err := partition.AllGatherData(ctx, p, differences{
 		difference(gotZ, z), difference(gotDX, dx),
@@ -144,9 +142,9 @@ func compare[F float](ctx context.Context, p *partition.Partition, s sizes,
 	return worst, errors.Join(layers.enter.Close(), layers.leave.Close())
 }
 
-// difference returns the largest difference of two tensors, as a part of the largest value: infinite if
-// their shapes differ, NaN if an element is.
-func difference[F float](got, want *primitive.Tensor[F]) float64 {
+// difference returns the largest difference of two tensors, as a part of the largest value:
+// infinite if their shapes differ, NaN if an element is.
+func difference[F nn.Float](got, want *primitive.Tensor[F]) float64 {
 	if !slices.Equal(got.Shape(), want.Shape()) {
 		return math.Inf(1)
 	}
@@ -160,7 +158,7 @@ func difference[F float](got, want *primitive.Tensor[F]) float64 {
 }
 
 // noise returns a tensor of random numbers.
-func noise[F float](random *rand.Rand, shape ...int) *primitive.Tensor[F] {
+func noise[F nn.Float](random *rand.Rand, shape ...int) *primitive.Tensor[F] {
 	t := primitive.NewTensor[F](shape...)
 	for i := range t.Data() {
 		t.Data()[i] = F(random.NormFloat64())

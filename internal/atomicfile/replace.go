@@ -62,6 +62,7 @@ func resolve(path string) (string, fs.FileInfo, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}
+
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		link := path
 		if path, err = filepath.EvalSymlinks(link); err != nil {
@@ -93,6 +94,7 @@ func createLocked(prefix string, old fs.FileInfo) (*os.File, error) {
 		if old != nil {
 			mode = old.Mode().Perm()
 		}
+
 		f, err := os.OpenFile(fmt.Sprintf("%s%016x", prefix, rand.Uint64()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			continue

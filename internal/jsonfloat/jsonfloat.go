@@ -5,15 +5,8 @@
 //
 // Such a float is the string "Infinity", "-Infinity" or "NaN" in the text. Decode reads these
 // strings where the type has a float. All other values are those of encoding/json.
-//
-// # Failure
-//
 // The errors are those of encoding/json, and one for a tag by which a float would be a string
 // already.
-//
-// # Concurrency
-//
-// The functions keep no state.
 package jsonfloat
 
 import (
@@ -64,6 +57,7 @@ func Encode(state any) ([]byte, error) {
 	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {
 		return text, err
 	}
+
 	encode := func(numbers []float64) ([]byte, error) {
 		return json.Marshal(replaceFloats(reflect.ValueOf(state), func(x float64) float64 {
 			if i := slices.IndexFunc(nonFinite, func(n namedFloat) bool { return n.value == x || math.IsNaN(n.value) && math.IsNaN(x) }); i >= 0 {
@@ -72,6 +66,7 @@ func Encode(state any) ([]byte, error) {
 			return x
 		}).Interface())
 	}
+
 	if text, err = encode(make([]float64, len(nonFinite))); err != nil {
 		return nil, err
 	}
@@ -79,6 +74,7 @@ func Encode(state any) ([]byte, error) {
 	if text, err = encode(numbers); err != nil {
 		return nil, err
 	}
+
 	for i, n := range numbers {
 		if bytes.Contains(text, fmt.Appendf(nil, "%q", digits(n))) {
 			return nil, fmt.Errorf("a field of the state with the option string of its tag is %v, which cannot be read back: leave the option out", nonFinite[i].value)
@@ -97,6 +93,7 @@ func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
 		if err == nil && !hasNonFinite {
 			return read.Elem(), nil
 		}
+
 		if err == nil {
 			return replaceFloats(read.Elem(), func(x float64) float64 {
 				if i := slices.Index(numbers, x); i >= 0 {
@@ -119,8 +116,8 @@ func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
 // key follows, and a colon.
 var listElement = regexp.MustCompile(`^[ \t\r\n]*([-+.0-9eE]+|null|"-?Infinity"|"NaN")[ \t\r\n]*[],]`)
 
-// replaceStrings returns text with a number in place of the value of nonFinite at a position, and of
-// those that follow it in a list: all elements of the list are floats then, and each would cost
+// replaceStrings returns text with a number in place of the value of nonFinite at a position, and
+// of those that follow it in a list: all elements of the list are floats then, and each would cost
 // another pass over the text.
 func replaceStrings(text []byte, at int, numbers []float64) []byte {
 	made := slices.Clone(text[:at])
@@ -130,12 +127,14 @@ func replaceStrings(text []byte, at int, numbers []float64) []byte {
 			made = append(made, digits(numbers[i])...)
 			at += len(nonFinite[i].text)
 		}
+
 		for at < len(text) && text[at] != ',' && text[at] != ']' && text[at] != '}' {
 			made, at = append(made, text[at]), at+1
 		}
 		if at == len(text) || text[at] != ',' {
 			break
 		}
+
 		next := listElement.FindSubmatchIndex(text[at+1:])
 		if next == nil {
 			break
@@ -181,13 +180,16 @@ func (f *floatReplacer) copyOf(v reflect.Value) reflect.Value {
 	if !v.IsValid() || encodesItself(v.Type()) {
 		return v
 	}
+
 	made := reflect.New(v.Type()).Elem()
 	made.Set(v)
+
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:
 		made.SetFloat(f.replace(v.Float()))
 	case reflect.Struct:
 		f.copyFields(made, v)
+
 	case reflect.Array:
 		for i := range v.Len() {
 			made.Index(i).Set(f.copyOf(v.Index(i)))
@@ -220,6 +222,7 @@ func (f *floatReplacer) copyBehind(made, v reflect.Value) {
 		made.Set(f.copyOf(v.Elem()))
 		return
 	}
+
 	c := container{Type: t, at: v.Pointer()}
 	if v.Kind() != reflect.Pointer {
 		c.length = v.Len()
@@ -239,6 +242,7 @@ func (f *floatReplacer) copyBehind(made, v reflect.Value) {
 		for key, value := range v.Seq2() {
 			made.SetMapIndex(key, f.copyOf(value))
 		}
+
 	case reflect.Slice:
 		made.Set(reflect.MakeSlice(t, v.Len(), v.Len()))
 		for i := range v.Len() {

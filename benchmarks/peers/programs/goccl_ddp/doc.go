@@ -15,8 +15,6 @@
 // that of the first, each of the slowest rank. All elements are verified outside the timed part.
 // The number of rounds is what fits into the budget, by the fastest of a few that are not counted.
 //
-// # Failure
-//
 // The exit status is 1 if a rank fails, 2 for invalid arguments. Wrong results are counted in the
 // row. An interrupt or SIGTERM ends the steps and the job, which leaves nothing behind.
 package main
