@@ -39,9 +39,9 @@ const coverageCalls = `
 The calls that four checks of the suite (Result, Pieces, Guards, InPlace) make for each kernel with default parameters. Calls that a
 kernel does not support are not counted.
 
-Columns: the pairs of a type and an operation, of those that exist; the bytes of the longest input; six kinds of blocks: equal or
-different lengths (also zero), packed, with gaps, in reverse, and in each rank's own order; three ways to be in place: all ranks,
-even ranks, odd ranks. Operations include avg, PremulSum and those of ccl.NewOp, which for integers do not commute.
+Columns: the bytes of the longest input; six kinds of blocks: equal or different lengths (also zero), packed, with gaps, in reverse, and
+in each rank's own order; three ways to be in place: all ranks, even ranks, odd ranks; for each algorithm the pairs of a type and an
+operation, of those that exist, and the calls. Operations include PremulSum and those of ccl.NewOp, which for integers do not commute.
 
 With -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
@@ -58,18 +58,25 @@ func TestCoverageTable(t *testing.T) {
 	}
 	text.WriteString(coverageCalls)
 
-	columns := []string{"collective", "algorithm", "pairs", "bytes", "blocks", "in place", "calls", "with -race"}
+	columns := []string{"collective", "bytes", "blocks", "in place", "algorithms, pairs: calls, with -short and -race"}
 	table := row(columns) + row(slices.Repeat([]string{"---"}, len(columns)))
 	same := map[string]bool{} // what all kernels have in common
 	for _, coll := range ccl.Collectives() {
+		var counts []string
+		all := newCoverage()
 		for _, a := range []*ccl.Algorithm{direct.Algorithm, grid.Algorithm, ring.Algorithm, tree.Algorithm, doubletree.Algorithm} {
 			if a.Kernels[coll] == nil {
 				continue
 			}
 			seen, short := coverageOf(t, a, coll)
 			same[fmt.Sprintf("%s types, %s ranks, in the worlds %s", seen.types(), numbersText(seen.ranks), listed(seen.worlds))] = true
-			table += row(cells(t, coll, a, seen, short))
+			counts = append(counts, counted(t, coll, a, seen, short))
+			all.bytes = append(all.bytes, seen.bytes...)
+			all.blocks = append(all.blocks, seen.blocks...)
+			all.placings = append(all.placings, seen.placings...)
 		}
+		bytes := fmt.Sprintf("%d to %d", slices.Min(all.bytes), slices.Max(all.bytes))
+		table += row([]string{coll.String(), bytes, listed(all.blocks, 6), listed(all.placings, 3), strings.Join(counts, "; ")})
 	}
 	if len(same) != 1 {
 		t.Errorf("kernels differ in what the page says once: %q", slices.Collect(maps.Keys(same)))
@@ -93,24 +100,20 @@ func TestCoverageTable(t *testing.T) {
 	}
 }
 
-// cells returns the row of a kernel.
-func cells(t *testing.T, coll ccl.Collective, a *ccl.Algorithm, seen, short *coverage) []string {
+// counted returns how many pairs and calls the suite has for a kernel.
+func counted(t *testing.T, coll ccl.Collective, a *ccl.Algorithm, seen, short *coverage) string {
 	t.Helper()
-	pairs := "-"
+	text := "`" + a.Name + "` "
 	if coll.Reduces() {
-		pairs = fmt.Sprintf("%d of %d", len(seen.pairs), possiblePairs(coll))
+		text += fmt.Sprintf("%d/%d: ", len(seen.pairs), possiblePairs(coll))
 		if len(short.pairs) != len(seen.pairs) {
-			t.Errorf("%v by %s: with -race %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
+			t.Errorf("%v by %s: with -short %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
 		}
 	}
 	if coll.Rooted() && len(seen.roots) != slices.Max(slices.Collect(maps.Keys(seen.ranks))) {
 		t.Errorf("%v by %s: only the ranks %s are roots", coll, a.Name, numbersText(seen.roots))
 	}
-	bytes := fmt.Sprintf("%d to %d", slices.Min(seen.bytes), slices.Max(seen.bytes))
-	return []string{
-		coll.String(), "`" + a.Name + "`", pairs, bytes, listed(seen.blocks, 6), listed(seen.placings, 3),
-		fmt.Sprint(seen.calls), fmt.Sprint(short.calls),
-	}
+	return text + fmt.Sprintf("%d, %d", seen.calls, short.calls)
 }
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
