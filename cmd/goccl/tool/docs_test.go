@@ -119,7 +119,7 @@ func rewritten(t *testing.T, page string, output func(line string) string) (was,
 }
 
 // from marks output that the page omits.
-var from = regexp.MustCompile(` \| sed -n '/\^([\w# ]+)/,\$p'$`)
+var from = regexp.MustCompile(` \| sed -n '/\^([\w#,. ]+)/,\$p'$`)
 
 // typed returns the output of a command line, standard output and error.
 func typed(t *testing.T, line string) string {
