@@ -77,7 +77,7 @@ type outputFlags struct {
 	Markdown bool   `help:"Print the tables as Markdown."`
 	CSV      string `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
 	JSON     string `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
-	Plot     string `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
+	Plot     string `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg."`
 }
 
 // sweepFlags are those of `goccl bench --sweep`.
@@ -124,8 +124,8 @@ func (c *benchCommand) checkValues() error {
 		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
 		return fmt.Errorf("--begin %v is more than --end %v", ccl.ByteSize(c.Begin), ccl.ByteSize(c.End))
-	case c.Plot != "" && !slices.Contains([]string{".svg", ".png"}, filepath.Ext(c.Plot)):
-		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
+	case c.Plot != "" && filepath.Ext(c.Plot) != ".svg":
+		return fmt.Errorf("--plot %s: the name must end in .svg", c.Plot)
 	}
 
 	setup, plan := c.setup(), c.plan()

@@ -279,7 +279,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--compute 1ms --jitter nan", 2, "a jitter of NaN: from 0 to 1 is possible"},
 		{"--jitter 0.5", 2, "a jitter needs a time to compute"},
 		{"--buckets=-1", 2, "-1 calls in a row: from 1 to 1024 are possible"},
-		{"--plot a.pdf", 2, "--plot a.pdf: the name must end in .svg or .png"},
+		{"--plot a.pdf", 2, "--plot a.pdf: the name must end in .svg"},
 		{"--compare a.json", 2, "--compare takes two files"},
 		{"--compare a.json b.json --ranks 2", 2, "--compare takes two files of --json, and no other flag"},
 		{"--compare not.json missing.json", 1, "not.json is not what goccl bench --json writes"},

@@ -1,138 +1,108 @@
 package chart
 
 import (
-	"bytes"
 	"errors"
-	"image/color"
 	"os"
-	"path/filepath"
 	"time"
 
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/cmd/goccl/internal/svg"
 )
 
-// Save draws all results of a document into a file, as SVG or PNG by its name.
+// Save draws all results of a document into a file.
 func Save(path string, d *measure.Document) error {
 	picture, err := SVG(d)
-	if filepath.Ext(path) == ".png" {
-		picture, err = PNG(d)
-	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, picture, 0o666)
+	return os.WriteFile(path, []byte(picture), 0o666)
 }
 
-// SVG draws all results of a document as an SVG document.
-func SVG(d *measure.Document) ([]byte, error) { return svg(d, everything(d)) }
-
-// drawer is a row of panels.
-type drawer interface{ draw() (*drawnRow, error) }
-
-// everything returns all rows of a document.
-func everything(d *measure.Document) []drawer {
-	return append(drawers(rows(d)), drawers(workloads(d))...)
-}
-
-func drawers[D drawer](rows []D) (all []drawer) {
-	for _, r := range rows {
-		all = append(all, r)
+// SVG draws all results of a document.
+func SVG(d *measure.Document) (string, error) {
+	var all []drawnRow
+	for _, r := range rows(d) {
+		all = append(all, r.draw())
 	}
-	return all
+	for _, s := range workloads(d) {
+		all = append(all, s.draw())
+	}
+	return draw(d, all)
 }
 
-// Across draws as an SVG document what SVG draws of several sections together: panels over the
-// ranks and over the topologies.
-func Across(d *measure.Document) ([]byte, error) { return svg(d, drawers(across(d))) }
-
-func svg(d *measure.Document, rows []drawer) ([]byte, error) {
-	var b bytes.Buffer
-	err := drawTo(d, rows, func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }, &b)
-	// Fallbacks if the font is not installed.
-	picture := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	return picture, err
+// Across draws what SVG draws of several sections together: panels over the ranks and over the
+// topologies.
+func Across(d *measure.Document) (string, error) {
+	var all []drawnRow
+	for _, r := range across(d) {
+		all = append(all, r.draw())
+	}
+	return draw(d, all)
 }
 
-// PNG draws all results of a document as a PNG image, at 144 dots per inch.
-func PNG(d *measure.Document) ([]byte, error) {
-	var b bytes.Buffer
-	err := drawTo(d, everything(d), func(width, height vg.Length) vg.CanvasWriterTo {
-		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	}, &b)
-	return b.Bytes(), err
-}
-
-// The lengths of a picture.
+// Lengths of a picture, in pixels.
 const (
-	panelWidth  = 12 * vg.Centimeter
-	panelHeight = 8 * vg.Centimeter // at least; a longer legend makes it higher
-	gap         = 7 * vg.Millimeter // between the parts of a row, and between rows
-	margin      = 4 * vg.Millimeter
-	headingSize = 12
-	smallSize   = 9
+	panelWidth  = 420
+	panelHeight = 260 // at least; a longer legend makes it higher
+	axisX       = 60  // of the numbers and the label beside a panel
+	axisY       = 50  // of those below it
+	gap         = 24
+	margin      = 16
+	lineHeight  = 18
+	letter      = 7 // width of a letter, at most
 )
 
-// drawTo draws the head, and the rows below each other: a heading, both panels, and the legend
-// beside them.
-func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
+// drawnRow is a row that is ready to be drawn: a heading, panels and the legend beside them.
+type drawnRow struct {
+	heading string
+	panels  []*panel
+	legend  []legendEntry
+}
+
+// legendEntry is a line of the legend, whose sample is drawn at its left.
+type legendEntry struct {
+	name   string
+	sample func(p *svg.Picture, x, y float64)
+}
+
+// draw draws the head, and the rows below each other.
+func draw(d *measure.Document, rows []drawnRow) (string, error) {
 	if len(rows) == 0 {
-		return errors.New("nothing to draw: no result has a length")
+		return "", errors.New("nothing to draw: no result has a length")
 	}
-	head, small, heading := head(d), style(smallSize), style(headingSize)
-	small.Color = grey
-	var drawn []*drawnRow
-	var legends vg.Length // the widest
-	heights := 2*margin + vg.Length(len(head))*lineHeight(small)
+	var p svg.Picture
+	y := float64(margin)
+	for _, line := range head(d) {
+		y += lineHeight
+		p.Text(margin, y, `font-size="11" fill="#787878"`, line)
+	}
+
+	longest := 0
 	for _, r := range rows {
-		of, err := r.draw()
-		if err != nil {
-			return err
-		}
-		drawn = append(drawn, of)
-		legends = max(legends, of.legendSize.X)
-		heights += gap + lineHeight(heading) + of.height()
-	}
-
-	c := newCanvas(2*margin+2*panelWidth+2*gap+legends, heights)
-	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
-	page.SetColor(color.White)
-	page.Fill(draw.Crop(page, -margin, margin, -margin, margin).Path())
-	write := func(line string, s text.Style) {
-		page.FillText(s, vg.Point{X: page.Min.X, Y: page.Max.Y - s.Font.Size}, line)
-		page.Max.Y -= lineHeight(s)
-	}
-	for _, line := range head {
-		write(line, small)
-	}
-
-	for _, r := range drawn {
-		page.Max.Y -= gap
-		write(r.heading, heading)
-		at := page
-		at.Min.Y = at.Max.Y - r.height()
-		for _, panel := range r.panels {
-			at.Max.X = at.Min.X + panelWidth
-			panel.Draw(at)
-			at.Min.X = at.Max.X + gap
+		y += gap + lineHeight
+		p.Text(margin, y, `font-size="15"`, r.heading)
+		y += gap / 2
+		height := max(panelHeight, float64(len(r.legend)*lineHeight))
+		x := float64(margin)
+		for _, of := range r.panels {
+			x += axisX
+			of.draw(&p, x, y, height)
+			x += panelWidth + gap
 		}
 
-		at.Min.X, at.Max.X = page.Max.X-legends, page.Max.X
-		r.legend.Draw(at)
-		page.Max.Y = at.Min.Y
+		for i, entry := range r.legend {
+			at := y + lineHeight*(float64(i)+0.5)
+			entry.sample(&p, x, at)
+			p.Text(x+40, at+4, "", entry.name)
+			longest = max(longest, len(entry.name))
+		}
+		y += height + axisY
 	}
-	_, err := c.WriteTo(b)
-	return err
+	return p.Document(margin+2*(axisX+panelWidth+gap)+40+float64(longest*letter)+margin, y+margin), nil
 }
 
 // head describes the machine, the configuration and the day, and how to read the panels.
-func head(d *measure.Document) (lines []string) {
+func head(d *measure.Document) []string {
 	from := "configuration " + d.Config.File + " (" + d.Config.FoundBy + "), " + d.Date.UTC().Format(time.DateTime) + " UTC"
 	if d.Machine.Revision != "" {
 		from += ", revision " + d.Machine.Revision
@@ -143,16 +113,3 @@ func head(d *measure.Document) (lines []string) {
 	}
 	return []string{d.Machine.String(), from, how}
 }
-
-// style returns a style of text, with the reference point at its lower left.
-func style(points float64) text.Style {
-	s := text.Style{Handler: text.Plain{Fonts: font.DefaultCache}}
-	setFont(&s.Font, points)
-	return s
-}
-
-func setFont(f *font.Font, points float64) {
-	f.Typeface, f.Variant, f.Size = "Liberation", "Sans", vg.Points(points)
-}
-
-func lineHeight(s text.Style) vg.Length { return s.Font.Size * 1.5 }

@@ -5,16 +5,11 @@ import (
 	"math"
 	"strconv"
 
-	"gonum.org/v1/plot"
-
 	"github.com/goccl/goccl/ccl"
 )
 
-// lengths is an axis of exponents of powers of two.
-type lengths struct{}
-
-// Ticks returns at most eight names.
-func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
+// lengthTicks returns the ticks of an axis of exponents of powers of two, at most eight with names.
+func lengthTicks(low, high float64) (ticks []tick) {
 	first, last := int(math.Ceil(low)), int(math.Floor(high))
 	step := 2
 	for (last-first)/step >= 8 {
@@ -22,42 +17,27 @@ func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 
 	for power := first; power <= last; power++ {
-		tick := plot.Tick{Value: float64(power)}
+		t := tick{at: float64(power)}
 		if power%step == 0 {
-			tick.Label = ccl.ByteSize(math.Exp2(tick.Value)).String()
+			t.name = ccl.ByteSize(math.Exp2(t.at)).String()
 		}
-		ticks = append(ticks, tick)
+		ticks = append(ticks, t)
 	}
 	return ticks
 }
 
-// names is an axis of names, at 0, 1, 2 and so on.
-type names []string
-
-// Ticks returns a tick for each name.
-func (n names) Ticks(low, high float64) (ticks []plot.Tick) {
-	for i, name := range n {
-		if at := float64(i); low <= at && at <= high {
-			ticks = append(ticks, plot.Tick{Value: at, Label: name})
-		}
-	}
-	return ticks
-}
-
-// times is an axis of base-10 exponents.
-type times struct{}
-
-// Ticks names the decades, and 2 and 5 if there are few of them.
-func (times) Ticks(low, high float64) (ticks []plot.Tick) {
+// timeTicks returns the ticks of an axis of base-10 exponents of microseconds. The decades have
+// names, and 2 and 5 if there are few of them.
+func timeTicks(low, high float64) (ticks []tick) {
 	few := high-low < 3
 	for decade := math.Floor(low); decade <= high; decade++ {
 		for digit := 1.0; digit < 10; digit++ {
-			tick := plot.Tick{Value: decade + math.Log10(digit)}
+			t := tick{at: decade + math.Log10(digit)}
 			if digit == 1 || few && (digit == 2 || digit == 5) {
-				tick.Label = timeText(digit * math.Pow(10, decade))
+				t.name = timeText(digit * math.Pow(10, decade))
 			}
-			if low <= tick.Value && tick.Value <= high {
-				ticks = append(ticks, tick)
+			if low <= t.at && t.at <= high {
+				ticks = append(ticks, t)
 			}
 		}
 	}
@@ -65,16 +45,16 @@ func (times) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// plain is a linear axis.
-type plain struct{}
-
-// Ticks shortens the names of the default.
-func (plain) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i, tick := range ticks {
-		if tick.Label != "" {
-			ticks[i].Label = number(tick.Value)
+// plainTicks returns the ticks of a linear axis from 0, at most six.
+func plainTicks(_, high float64) (ticks []tick) {
+	step := math.Pow(10, math.Floor(math.Log10(high/5)))
+	for _, larger := range []float64{2, 2.5, 2} { // 2, 5, 10
+		if high > 5*step {
+			step *= larger
 		}
+	}
+	for i := 0.0; i*step <= high; i++ {
+		ticks = append(ticks, tick{i * step, number(i * step)})
 	}
 	return ticks
 }

@@ -92,14 +92,12 @@ func (s *reportSection) fill(d *measure.Document) {
 	s.Picture = element(chart.SVG(&of))
 }
 
-// element returns an SVG document as an element of HTML, which has no XML declarations; "" if there
-// was nothing to draw.
-func element(picture []byte, err error) template.HTML {
+// element returns a picture as an element of HTML; "" if there was nothing to draw.
+func element(picture string, err error) template.HTML {
 	if err != nil {
 		return ""
 	}
-	_, element, _ := bytes.Cut(picture, []byte("?>"))
-	return template.HTML(element)
+	return template.HTML(picture)
 }
 
 // fastest returns the least median of the algorithms, 0 if none was measured.

@@ -326,7 +326,7 @@ func TestReport(t *testing.T) {
 	} {
 		require.Contains(t, text, part)
 	}
-	require.Equal(t, 4, strings.Count(text, "<svg "), "three sections and what varies; there is nothing to draw of a barrier, and of what was not measured")
+	require.Equal(t, 4, strings.Count(text, "<svg xmlns"), "three sections and what varies; there is nothing to draw of a barrier, and of what was not measured")
 	require.Empty(t, reference.FindString(text))
 	require.NotContains(t, text, "<script")
 	require.NotContains(t, text, "<?xml")

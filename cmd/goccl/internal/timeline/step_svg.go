@@ -49,20 +49,18 @@ func StepSVG(w io.Writer, j *inspect.Job) error {
 	if err != nil {
 		return err
 	}
+
 	p := stepPicture{picture: picture{end: max(s.length, 1)}, looks: s.looks()}
-	p.add(hatched)
-	p.add(`<text x="%d" y="%d" fill="#555">%s</text>`, marginX, titleY+lineY, html.EscapeString(s.summary()))
+	p.Text(marginX, titleY, `font-size="15" font-weight="bold"`, s.title(j))
+	p.Add(hatched)
+	p.Text(marginX, titleY+lineY, `fill="#555"`, s.summary())
 	y := topY + lineY + 4
 	for _, r := range s.ranks {
 		y = p.rank(r, y) + 8
 	}
-
 	y = p.axis(y - 4)
 	y = p.legend(s, y+4)
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
-		"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="%d" y="%d" font-size="15" font-weight="bold">%s</text>`+"\n",
-		dataX+dataWidth+hiddenX, y, marginX, titleY, html.EscapeString(s.title(j)))
-	_, err = io.WriteString(w, head+p.body.String()+"</svg>\n")
+	_, err = io.WriteString(w, p.Document(dataX+dataWidth+hiddenX, float64(y)))
 	return err
 }
 
@@ -120,15 +118,15 @@ type stepPicture struct {
 
 // rank draws the lanes of a rank and returns the y below them.
 func (p *stepPicture) rank(r rankStep, y int) int {
-	p.text(marginX, y+barHeight-2, "bold", fmt.Sprintf("rank %d", r.rank))
+	p.Text(marginX, float64(y+barHeight-2), `font-weight="bold"`, fmt.Sprintf("rank %d", r.rank))
 	if !r.found {
-		p.add(`<text x="%d" y="%d" fill="#555">%s</text>`, dataX, y+barHeight-2, "its records of this step are gone")
+		p.Add(`<text x="%d" y="%d" fill="#555">%s</text>`, dataX, y+barHeight-2, "its records of this step are gone")
 		return y + laneHeight
 	}
 	from, to := p.x(r.from), p.x(r.to)
-	p.add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#f4f4f4"/>`, from, y-2, to-from, laneHeight*(1+len(r.lanes)))
+	p.Add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#f4f4f4"/>`, from, y-2, to-from, laneHeight*(1+len(r.lanes)))
 	if r.talks {
-		p.add(`<text x="%d" y="%d" fill="#555">%.0f %% hidden</text>`, dataX+dataWidth+8, y+laneHeight+barHeight-2, 100*r.hidden)
+		p.Add(`<text x="%d" y="%d" fill="#555">%.0f %% hidden</text>`, dataX+dataWidth+8, y+laneHeight+barHeight-2, 100*r.hidden)
 	}
 
 	for _, part := range r.parts {
@@ -140,7 +138,7 @@ func (p *stepPicture) rank(r rankStep, y int) int {
 
 	for _, l := range r.lanes {
 		y += laneHeight
-		p.add(`<text x="%d" y="%d" font-size="10" fill="#555">%s</text>`, marginX, y+barHeight-3, html.EscapeString(shortened(l.title, labelX/5)))
+		p.Add(`<text x="%d" y="%d" font-size="10" fill="#555">%s</text>`, marginX, y+barHeight-3, html.EscapeString(shortened(l.title, labelX/5)))
 		for _, c := range l.calls {
 			p.call(c, y)
 		}
@@ -174,7 +172,7 @@ func (p *stepPicture) box(from, to time.Duration, y int, look, title string) {
 		return
 	}
 	x, end := p.x(from), p.x(to)
-	p.add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" %s><title>%s</title></rect>`,
+	p.Add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" %s><title>%s</title></rect>`,
 		x, y, max(end-x-0.5, 0.8), barHeight+2, look, html.EscapeString(title))
 }
 
@@ -184,7 +182,7 @@ func (p *stepPicture) inside(from, to time.Duration, y int, look, text string) b
 	if float64(letter*len([]rune(text))+6) > end-x {
 		return false
 	}
-	p.add(`<text x="%.1f" y="%d" font-size="10" text-anchor="middle" %s pointer-events="none">%s</text>`,
+	p.Add(`<text x="%.1f" y="%d" font-size="10" text-anchor="middle" %s pointer-events="none">%s</text>`,
 		(x+end)/2, y+barHeight-3, look, html.EscapeString(text))
 	return true
 }
@@ -201,17 +199,17 @@ func (p *stepPicture) legend(s *step, y int) int {
 	const start = dataX + 8
 	x := start
 	entry := func(look, text string) {
-		p.add(`<rect x="%d" y="%d" width="16" height="10" %s/>`, x, y, look)
-		p.text(x+22, y+10, "", text)
+		p.Add(`<rect x="%d" y="%d" width="16" height="10" %s/>`, x, y, look)
+		p.Text(float64(x+22), float64(y+10), "", text)
 		x += 22 + 7*len(text) + 24
 	}
-	p.add(`<text x="%d" y="%d" font-size="10" fill="#555">program</text>`, marginX, y+9)
+	p.Add(`<text x="%d" y="%d" font-size="10" fill="#555">program</text>`, marginX, y+9)
 	for _, label := range s.labels() {
 		entry(fmt.Sprintf(`fill="%s"`, p.looks[label].fill), label)
 	}
 
 	y, x = y+lineY, start
-	p.add(`<text x="%d" y="%d" font-size="10" fill="#555">communication</text>`, marginX, y+9)
+	p.Add(`<text x="%d" y="%d" font-size="10" fill="#555">communication</text>`, marginX, y+9)
 	entry(fmt.Sprintf(`fill="%s"`, hatch), "waits for the last rank to come")
 	entry(fmt.Sprintf(`fill="%s"`, transferFill), "all ranks have come")
 	opened, failed := false, false

@@ -1,10 +1,9 @@
 package timeline
 
 import (
-	"fmt"
-	"html"
-	"strings"
 	"time"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/svg"
 )
 
 // Measures of the picture, in pixels.
@@ -19,19 +18,10 @@ const (
 	lineY     = 18 // of a line of text
 )
 
-// picture is a picture over the time axis, in SVG.
+// picture is a picture over the time axis.
 type picture struct {
-	body strings.Builder
-	end  time.Duration
-}
-
-func (p *picture) add(format string, args ...any) { fmt.Fprintf(&p.body, format+"\n", args...) }
-
-func (p *picture) text(x, y int, weight, text string) {
-	if weight != "" {
-		weight = ` font-weight="` + weight + `"`
-	}
-	p.add(`<text x="%d" y="%d"%s>%s</text>`, x, y, weight, html.EscapeString(text))
+	svg.Picture
+	end time.Duration
 }
 
 // x returns the position of a time.
@@ -45,8 +35,8 @@ func (p *picture) axis(y int) int {
 	for i := range ticks + 1 {
 		t := p.end * time.Duration(i) / ticks
 		x := p.x(t)
-		p.add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#888"/>`, x, y, x, y+4)
-		p.add(`<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`, x, y+lineY, t.Round(rounding(p.end)))
+		p.Add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#888"/>`, x, y, x, y+4)
+		p.Add(`<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`, x, y+lineY, t.Round(rounding(p.end)))
 	}
 	return y + 2*lineY
 }
