@@ -13,8 +13,8 @@ const None = -1
 // Neighbors are the ranks beside a worker in one dimension. At an edge the one outside is None: no
 // dimension is closed to a ring.
 type Neighbors struct {
-	Left  int // whose index is one less
-	Right int // whose index is one more
+	Left  int // the rank with an index of one less
+	Right int // the rank with an index of one more
 }
 
 // IndexOf returns the index of the worker with a rank. It returns ErrInactive or
@@ -62,23 +62,24 @@ func (p *Partition) checkRank(operation string, rank int) error {
 	return nil
 }
 
-// Sub divides a partition into slices (MPI_Cart_sub): the result has the dimensions that keep marks,
-// and the workers whose index in the others is the same as this worker's. keep has an element for
-// each dimension. On an inactive worker it returns an inactive partition and ErrInactive, without
-// communication.
-func (p *Partition) Sub(ctx context.Context, keep ...bool) (*Partition, error) {
+// Sub divides a partition into slices (MPI_Cart_sub): the result has the dimensions that keep
+// marks, and the workers whose index in the others is the same as this worker's. keep has an
+// element for each dimension. On an inactive worker it returns an inactive partition and
+// ErrInactive, without communication.
+func (p *Partition) Sub(ctx context.Context, kept ...bool) (*Partition, error) {
 	if !p.Active() {
 		return p.child(nil), fmt.Errorf("partition: sub: %w", ErrInactive)
 	}
-	if len(keep) != len(p.shape) {
-		return nil, p.comm.Reject(ctx, invalid("sub", "%d dimensions are marked, and the shape %d has %d", len(keep), p.shape, len(p.shape)))
+	if len(kept) != len(p.shape) {
+		return nil, p.comm.Reject(ctx, invalid("sub", "%d dimensions are marked, and the shape %d has %d", len(kept), p.shape, len(p.shape)))
 	}
 	axes, shape := []int{}, []int{}
-	for d, kept := range keep {
-		if kept {
+	for d, isKept := range kept {
+		if isKept {
 			axes, shape = append(axes, d), append(shape, p.shape[d])
 		}
 	}
+
 	if err := agree(ctx, p.comm, "kept dimensions", axes); err != nil {
 		return nil, err
 	}

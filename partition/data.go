@@ -29,6 +29,7 @@ func BroadcastData[T any](ctx context.Context, p *Partition, data T, root int) (
 			return data, p.comm.Reject(ctx, err)
 		}
 	}
+
 	length := []int{len(text)}
 	if err := ccl.Broadcast(ctx, p.comm, length, root); err != nil {
 		return data, err
@@ -59,6 +60,7 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 	if err := ccl.AllGather(ctx, p.comm, []int{sub.Rank()}, ranks); err != nil {
 		return data, err
 	}
+
 	size, source := 0, -1
 	for worker, rank := range ranks {
 		if rank >= 0 {
@@ -70,6 +72,7 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 		if source >= 0 {
 			return data, invalid("broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
 		}
+
 		source = worker
 	}
 	if source < 0 {
@@ -102,6 +105,7 @@ func gather[T any](ctx context.Context, c *ccl.Communicator, operation string, d
 	for _, n := range lengths {
 		total += n
 	}
+
 	texts := make([]byte, total)
 	if err := ccl.AllGatherV(ctx, c, text, texts, lengths, nil); err != nil {
 		return nil, err

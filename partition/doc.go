@@ -35,16 +35,16 @@
 //
 // # Concurrency
 //
-// A Partition belongs to one worker, which makes one call on it at a time. Methods without a context
-// do not communicate and may be called from any goroutine. The others are collective: all active
-// workers of the partition call them, with the same arguments; those with two partitions are called by
-// all workers of the closest partition that both were made of, their common ancestor. Groups are made
-// in the same order on all workers, so overlapping groups cannot deadlock.
+// A Partition belongs to one worker, which makes one call on it at a time. Methods without a
+// context do not communicate and may be called from any goroutine. The others are collective: all
+// active workers of the partition call them, with the same arguments; those with two partitions are
+// called by all workers of the closest partition that both were made of, their common ancestor.
+// Groups are made in the same order on all workers, so overlapping groups cannot deadlock.
 //
 // # Failure
 //
-// Errors of communication are those of package ccl. [ErrInactive] is the error of a call that needs an
-// active worker. *ccl.InvalidArgumentError is a mistake in the arguments; where all workers see it,
-// all get it, and the partition stays usable, as after *ccl.RejectedError, which is an error of some
-// worker that all get. Workers that disagree on arguments get *ccl.MismatchError.
+// Errors of communication are those of package ccl. [ErrInactive] is the error of a call that needs
+// an active worker. *ccl.InvalidArgumentError is a mistake in the arguments; where all workers see
+// it, all get it, and the partition stays usable, as after *ccl.RejectedError, which is an error of
+// some worker that all get. Workers that disagree on arguments get *ccl.MismatchError.
 package partition

@@ -95,6 +95,7 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 	for _, o := range opts {
 		how |= o
 	}
+
 	teams, err := ancestor.teams(ctx, operation, how, p, y)
 	if err != nil {
 		return nil, nil, err
@@ -106,6 +107,7 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 	if err != nil {
 		return nil, nil, invalid(operation, "%v", err)
 	}
+
 	made, err := ancestor.comm.Form(ctx, m.groups)
 	if err != nil {
 		return nil, nil, err
@@ -114,6 +116,7 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 	if i := teams[0].Rank(ancestor.Rank()); i >= 0 {
 		send = ancestor.group(made, m.sends[i])
 	}
+
 	if i := teams[1].Rank(ancestor.Rank()); i >= 0 {
 		if recv = ancestor.group(made, m.recvs[i]); recv.comm == send.comm {
 			recv = send
@@ -123,9 +126,9 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 }
 
 // group returns the partition of a group of a move.
-func (p *Partition) group(made []*ccl.Communicator, place int) *Partition {
-	g := p.child(made[place])
-	g.place = place
+func (p *Partition) group(made []*ccl.Communicator, order int) *Partition {
+	g := p.child(made[order])
+	g.order = order
 	return g
 }
 
@@ -139,6 +142,6 @@ func InOrder(send, recv *Partition) []*Partition {
 			groups = append(groups, p)
 		}
 	}
-	slices.SortFunc(groups, func(a, b *Partition) int { return a.place - b.place })
+	slices.SortFunc(groups, func(a, b *Partition) int { return a.order - b.order })
 	return groups
 }

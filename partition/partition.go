@@ -16,10 +16,10 @@ var ErrInactive = errors.New("this worker is not active in the partition")
 
 // Partition is a worker's value of an ordered team of workers. The zero value is inactive.
 type Partition struct {
-	parent *Partition        // which it was made of; nil for those of New
+	parent *Partition        // it was made of this one; nil for those of New
 	comm   *ccl.Communicator // nil if this worker is inactive
 	shape  []int
-	place  int   // among the groups of one move
+	order  int   // among the groups of one move
 	open   *open // shared by all that were made of one New
 }
 
@@ -29,9 +29,9 @@ type open struct {
 	partitions map[*Partition]bool
 }
 
-// New returns the partition of all ranks of c, in their order. It is collective. The partition has a
-// communicator of its own: c may be used and closed independently, and errors name ranks of c. Its
-// Close ends all partitions that were made of it.
+// New returns the partition of all ranks of c, in their order. It is collective. The partition has
+// a communicator of its own: c may be used and closed independently, and errors name ranks of c.
+// Its Close ends all partitions that were made of it.
 func New(ctx context.Context, c *ccl.Communicator) (*Partition, error) {
 	var all []int
 	if c != nil { // otherwise Form returns the error
@@ -95,8 +95,8 @@ func (p *Partition) Index() []int {
 	return rowmajor.Index(p.comm.Rank(), p.shape)
 }
 
-// Workers returns the team as ranks of the job, in the order of the partition, or nil on an inactive
-// worker.
+// Workers returns the team as ranks of the job, in the order of the partition, or nil on an
+// inactive worker.
 func (p *Partition) Workers() []int {
 	if !p.Active() {
 		return nil
@@ -108,8 +108,8 @@ func (p *Partition) Workers() []int {
 	return workers
 }
 
-// Communicator returns the partition's communicator, whose ranks are those of the partition, or nil on
-// an inactive worker. It is for operators that move tensors; Close closes it.
+// Communicator returns the partition's communicator, whose ranks are those of the partition, or nil
+// on an inactive worker. It is for operators that move tensors; Close closes it.
 func (p *Partition) Communicator() *ccl.Communicator {
 	if p == nil {
 		return nil
@@ -126,10 +126,10 @@ func (p *Partition) Equal(other *Partition) bool {
 	return p.Active() && other.Active() && slices.Equal(p.shape, other.shape) && slices.Equal(p.Workers(), other.Workers())
 }
 
-// Close ends this worker's use of the partition. Partitions that were made of it continue to work, but
-// no more can be made of it, nor between two whose common ancestor it is. Only the Close of a partition
-// of New closes them as well, with the operators that use them. Closing twice, or an inactive
-// partition, is a no-op.
+// Close ends this worker's use of the partition. Partitions that were made of it continue to work,
+// but no more can be made of it, nor between two whose common ancestor it is. Only the Close of a
+// partition of New closes them as well, with the operators that use them. Closing twice, or an
+// inactive partition, is a no-op.
 func (p *Partition) Close() error {
 	if !p.Active() {
 		return nil
@@ -140,6 +140,7 @@ func (p *Partition) Close() error {
 		delete(p.open.partitions, p)
 		return p.comm.Close()
 	}
+
 	var errs []error
 	for made := range p.open.partitions {
 		errs = append(errs, made.comm.Close())
@@ -148,8 +149,9 @@ func (p *Partition) Close() error {
 	return errors.Join(errs...)
 }
 
-// Inclusive returns the partition of some of the workers. ranks are their ranks in p, in the order of
-// the new partition. On workers that are not among them, and where p is inactive, it is inactive.
+// Inclusive returns the partition of some of the workers. ranks are their ranks in p, in the order
+// of the new partition. On workers that are not among them, and where p is inactive, it is
+// inactive.
 func (p *Partition) Inclusive(ctx context.Context, ranks []int) (*Partition, error) {
 	if !p.Active() {
 		return p.child(nil), nil
@@ -161,8 +163,8 @@ func (p *Partition) Inclusive(ctx context.Context, ranks []int) (*Partition, err
 	return p.child(made[0]), nil
 }
 
-// Cartesian returns a partition of the same workers with a shape, whose product is p.Size. Where p is
-// inactive, so is the result.
+// Cartesian returns a partition of the same workers with a shape, whose product is p.Size. Where p
+// is inactive, so is the result.
 func (p *Partition) Cartesian(ctx context.Context, shape ...int) (*Partition, error) {
 	if !p.Active() {
 		return p.child(nil), nil
@@ -173,6 +175,7 @@ func (p *Partition) Cartesian(ctx context.Context, shape ...int) (*Partition, er
 	if err := agree(ctx, p.comm, "shape", shape); err != nil {
 		return nil, err
 	}
+
 	made, err := p.comm.Form(ctx, [][]int{count(p.Size())})
 	if err != nil {
 		return nil, err
@@ -182,8 +185,8 @@ func (p *Partition) Cartesian(ctx context.Context, shape ...int) (*Partition, er
 	return c, nil
 }
 
-// Union returns the partition of the workers of p, followed by those workers of other that are not in
-// p. All workers of the common ancestor call it, active or not.
+// Union returns the partition of the workers of p, followed by those workers of other that are not
+// in p. All workers of the common ancestor call it, active or not.
 func (p *Partition) Union(ctx context.Context, other *Partition) (*Partition, error) {
 	ancestor, err := p.ancestor("union", other)
 	if err != nil {
@@ -199,8 +202,8 @@ func (p *Partition) Union(ctx context.Context, other *Partition) (*Partition, er
 	return ancestor.Inclusive(ctx, union(teams[0].Workers, teams[1].Workers))
 }
 
-// ancestor returns the closest partition that p and other were both made of, or one of them. Partitions
-// are made in the same order on all workers, so all find the same.
+// ancestor returns the closest partition that p and other were both made of, or one of them.
+// Partitions are made in the same order on all workers, so all find the same.
 func (p *Partition) ancestor(operation string, other *Partition) (*Partition, error) {
 	for a := p; a != nil; a = a.parent {
 		for b := other; b != nil; b = b.parent {

@@ -58,6 +58,7 @@ func neighborsOf(rank int, shape []int) []Neighbors {
 		}
 		step *= shape[d]
 	}
+
 	return beside
 }
 
@@ -93,6 +94,7 @@ func reductions(shape, axes []int) [][]int {
 	for _, axis := range axes {
 		outer[axis] = 1
 	}
+
 	groups := make([][]int, product(outer))
 	for rank := range product(shape) {
 		index := rowmajor.Index(rank, shape)
@@ -121,10 +123,11 @@ func sources(from, to []int, how Option) ([]int, error) {
 	if len(source) > len(dest) {
 		return nil, fmt.Errorf("the shape %d has more dimensions than %d", source, dest)
 	}
-	left := len(dest) - len(source)
+
+	added := len(dest) - len(source)
 	for d, extent := range source {
-		if extent != dest[left+d] && extent != 1 {
-			return nil, fmt.Errorf("the shape %d cannot be stretched to %d: in dimension %d of %d, %d is neither 1 nor %d", source, dest, left+d, len(dest), extent, dest[left+d])
+		if extent != dest[added+d] && extent != 1 {
+			return nil, fmt.Errorf("the shape %d cannot be stretched to %d: in dimension %d of %d, %d is neither 1 nor %d", source, dest, added+d, len(dest), extent, dest[added+d])
 		}
 	}
 	all := make([]int, product(to))
@@ -134,7 +137,7 @@ func sources(from, to []int, how Option) ([]int, error) {
 			if how&TransposeDest != 0 {
 				at = len(to) - 1 - d
 			}
-			if at >= left && source[at-left] != 1 { // not stretched
+			if at >= added && source[at-added] != 1 { // not stretched
 				all[rank] = all[rank]*to[d] + i
 			}
 		}

@@ -86,6 +86,7 @@ func assemble(operation string, number int, all [][]seat) (Team, error) {
 		}
 		t.Workers[s.Rank] = worker
 	}
+
 	if rank := t.Rank(-1); rank >= 0 {
 		return Team{}, invalid(operation, "workers pass different partitions: no worker is rank %d of %d", rank, len(t.Workers))
 	}

@@ -8,13 +8,14 @@ import (
 )
 
 // AllGather concatenates the tensors of the workers along one dimension of a partition, in one
-// dimension of the tensor: every worker gets the whole. The parts have the extents of ccl.BlockRange
-// in that dimension and are equal in the others. Its adjoint is ReduceScatter.
+// dimension of the tensor: every worker gets the whole. The parts have the extents of
+// ccl.BlockRange in that dimension and are equal in the others. Its adjoint is ReduceScatter.
 type AllGather[T Number] struct{ line line[T] }
 
 // NewAllGather makes the operator along a dimension axis of p, in the dimension dim of tensors. All
 // active workers of p call it, with the same arguments. On inactive workers it needs no
-// communication. Rejected with *ccl.InvalidArgumentError: an axis that p does not have, a negative dim.
+// communication. Rejected with *ccl.InvalidArgumentError: an axis that p does not have, a negative
+// dim.
 func NewAllGather[T Number](ctx context.Context, p *partition.Partition, axis, dim int) (*AllGather[T], error) {
 	l, err := newLine[T](ctx, allGather, p, axis, dim)
 	if err != nil {
@@ -66,7 +67,7 @@ func (o *ReduceScatter[T]) Close() error { return o.line.group.close() }
 // line is the group of workers along one dimension of a partition.
 type line[T Number] struct {
 	kind          kind
-	group         *team
+	group         *group
 	dim           int
 	counts        []int   // elements of each worker's part
 	part          part[T] // of the whole tensor
@@ -81,30 +82,32 @@ func newLine[T Number](ctx context.Context, k kind, p *partition.Partition, axis
 		return l, nil
 	}
 	if dim < 0 || dim >= MaxDims {
-		return l, p.Communicator().Reject(ctx, wrong(k.String(), "dimension %d of tensors: from 0 to %d are possible", dim, MaxDims-1))
+		return l, p.Communicator().Reject(ctx, invalid(k.String(), "dimension %d of tensors: from 0 to %d are possible", dim, MaxDims-1))
 	}
 	group, err := p.AllReduction(ctx, axis)
 	if err != nil {
 		return l, err
 	}
-	l.group = newTeam(group, k, dim)
+
+	l.group = newGroup(group, k, dim)
 	l.counts = make([]int, group.Size())
 	l.ranges = make([]ccl.Range, dim+1)
 	return l, nil
 }
 
-// meet is meet, and checks that all tensors have the dimension.
-func (l *line[T]) meet(ctx context.Context, c call, x *Tensor[T]) error {
+// begin exchanges headers, and checks that all tensors have the dimension.
+func (l *line[T]) begin(ctx context.Context, c call, x *Tensor[T]) error {
 	g := l.group
-	if err := meet(ctx, g, c, x, true); err != nil {
+	if err := exchangeHeaders(ctx, g, c, x, true); err != nil {
 		return err
 	}
-	if err := g.bring(func(int) bool { return true }); err != nil {
+	if err := g.checkInputs(func(int) bool { return true }); err != nil {
 		return err
 	}
+
 	for r := range g.Size() {
 		if len(g.dims(r)) <= l.dim {
-			return wrong(l.kind.String(), "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(r), r, g.name(), l.dim)
+			return invalid(l.kind.String(), "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(r), r, g.name(), l.dim)
 		}
 	}
 	return nil
@@ -115,7 +118,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	if l.group == nil {
 		return none(y), nil
 	}
-	if err := l.meet(ctx, c, x); err != nil {
+	if err := l.begin(ctx, c, x); err != nil {
 		return nil, err
 	}
 	g := l.group
@@ -123,26 +126,29 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	for r := range g.Size() {
 		whole += g.dims(r)[l.dim]
 	}
+
 	for r := range g.Size() {
 		if len(g.dims(r)) != len(g.dims(0)) {
-			return nil, g.disagreement("shape", g.shapeText, 0)
+			return nil, g.shapesDiffer(0)
 		}
 		for d, extent := range g.dims(r) {
 			if d != l.dim && extent != g.dims(0)[d] {
-				return nil, g.disagreement("shape", g.shapeText, 0)
+				return nil, g.shapesDiffer(0)
 			}
 		}
 	}
+
 	for r := range g.Size() {
 		lo, hi := ccl.BlockRange(whole, r, g.Size())
 		if n := g.dims(r)[l.dim]; n != hi-lo {
-			return nil, wrong(l.kind.String(), "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
+			return nil, invalid(l.kind.String(), "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
 				r, g.name(), n, whole, l.dim, hi-lo)
 		}
 	}
+
 	shape := append(l.shape[:0], x.shape...)
 	shape[l.dim] = whole
-	y = fit(y, shape)
+	y = reuse(y, shape)
 	rest := 1
 	for d, extent := range x.shape {
 		if d != l.dim {
@@ -152,6 +158,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	if rest*whole == 0 {
 		return y, nil
 	}
+
 	for r := range l.counts {
 		l.counts[r] = rest * g.dims(r)[l.dim]
 	}
@@ -179,8 +186,8 @@ func (l *line[T]) outermost(t *Tensor[T]) bool {
 	return true
 }
 
-// eachPart calls f with each worker's part of t and the memory of the same part, where the parts lie one
-// after another.
+// eachPart calls f with each worker's part of t and the memory of the same part, where the parts
+// lie one after another.
 func (l *line[T]) eachPart(t *Tensor[T], memory []T, whole int, f func(part *Tensor[T], memory []T)) {
 	for d := range l.dim {
 		l.ranges[d] = ccl.Range{Lo: 0, Hi: t.shape[d]}
@@ -198,21 +205,23 @@ func (l *line[T]) scatter(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor
 	if l.group == nil {
 		return none(y), nil
 	}
-	if err := l.meet(ctx, c, x); err != nil {
+	if err := l.begin(ctx, c, x); err != nil {
 		return nil, err
 	}
 	g := l.group
-	if err := g.oneShape(0); err != nil {
+	if err := g.checkSameShape(0); err != nil {
 		return nil, err
 	}
+
 	whole := x.shape[l.dim]
 	lo, hi := ccl.BlockRange(whole, g.Rank(), g.Size())
 	shape := append(l.shape[:0], x.shape...)
 	shape[l.dim] = hi - lo
-	y = fit(y, shape)
+	y = reuse(y, shape)
 	if x.Len() == 0 {
 		return y, nil
 	}
+
 	rest := x.Len() / whole
 	for r := range l.counts {
 		lo, hi := ccl.BlockRange(whole, r, g.Size())
@@ -225,7 +234,8 @@ func (l *line[T]) scatter(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor
 		from = l.input.take(x.Len())
 		l.eachPart(x, from, whole, (*Tensor[T]).copyTo)
 	}
-	to := l.output.place(y)
+
+	to := l.output.target(y)
 	if err := ccl.ReduceScatterV(ctx, g.comm, from, to, ccl.Sum, l.counts, g.label); err != nil {
 		return nil, err
 	}

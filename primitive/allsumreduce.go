@@ -13,7 +13,7 @@ import (
 //
 // The result may be the input, in place.
 type AllSumReduce[T Number] struct {
-	group         *team
+	group         *group
 	input, output scratch[T]
 }
 
@@ -28,7 +28,7 @@ func NewAllSumReduce[T Number](ctx context.Context, p *partition.Partition, axes
 	if err != nil {
 		return nil, err
 	}
-	return &AllSumReduce[T]{group: newTeam(group, allSumReduce, 0)}, nil
+	return &AllSumReduce[T]{group: newGroup(group, allSumReduce, 0)}, nil
 }
 
 // Forward implements Operator.
@@ -45,20 +45,21 @@ func (o *AllSumReduce[T]) sum(ctx context.Context, c call, y, x *Tensor[T]) (*Te
 	if o.group == nil {
 		return none(y), nil
 	}
-	if err := meet(ctx, o.group, c, x, true); err != nil {
+	if err := exchangeHeaders(ctx, o.group, c, x, true); err != nil {
 		return nil, err
 	}
-	if err := o.group.bring(func(int) bool { return true }); err != nil {
+	if err := o.group.checkInputs(func(int) bool { return true }); err != nil {
 		return nil, err
 	}
-	if err := o.group.oneShape(0); err != nil {
+	if err := o.group.checkSameShape(0); err != nil {
 		return nil, err
 	}
-	y = fit(y, x.shape)
+
+	y = reuse(y, x.shape)
 	if x.Len() == 0 {
 		return y, nil
 	}
-	to := o.output.place(y)
+	to := o.output.target(y)
 	if err := ccl.AllReduce(ctx, o.group.comm, o.input.packed(x), to, ccl.Sum, o.group.label); err != nil {
 		return nil, err
 	}

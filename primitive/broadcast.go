@@ -13,8 +13,8 @@ import (
 // adjoint sums the copies' gradients back: it is SumReduce.
 type Broadcast[T Number] struct{ stars stars[T] }
 
-// NewBroadcast makes the operator from x to y. All workers of the common ancestor of x and y call it,
-// active or not. Its errors are those of Partition.BroadcastTo.
+// NewBroadcast makes the operator from x to y. All workers of the common ancestor of x and y call
+// it, active or not. Its errors are those of Partition.BroadcastTo.
 func NewBroadcast[T Number](ctx context.Context, x, y *partition.Partition, opts ...partition.Option) (*Broadcast[T], error) {
 	send, recv, err := x.BroadcastTo(ctx, y, opts...)
 	if err != nil {
@@ -45,8 +45,8 @@ func (o *Broadcast[T]) Close() error { return o.stars.close() }
 // which have the same shape. Its adjoint copies the gradient back: it is Broadcast.
 type SumReduce[T Number] struct{ stars stars[T] }
 
-// NewSumReduce makes the operator from x to y. All workers of the common ancestor of x and y call it,
-// active or not. Its errors are those of Partition.ReductionTo.
+// NewSumReduce makes the operator from x to y. All workers of the common ancestor of x and y call
+// it, active or not. Its errors are those of Partition.ReductionTo.
 func NewSumReduce[T Number](ctx context.Context, x, y *partition.Partition, opts ...partition.Option) (*SumReduce[T], error) {
 	send, recv, err := x.ReductionTo(ctx, y, opts...)
 	if err != nil {
@@ -72,18 +72,18 @@ func (o *SumReduce[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[T]
 // Close implements Operator.
 func (o *SumReduce[T]) Close() error { return o.stars.close() }
 
-// stars are the up to two groups of a worker in moves between one worker, rank 0, and many. It is the
-// one in the group root, and one of the many in the group leaf. They may be the same.
+// stars are the up to two groups of a worker in moves between one worker, rank 0, and many. It is
+// the one in the group root, and one of the many in the group leaf. They may be the same.
 type stars[T Number] struct {
 	kind          kind
-	root, leaf    *team
+	root, leaf    *group
 	inOrder       []star
 	input, output scratch[T]
 }
 
 // star is a group of one and many.
 type star struct {
-	*team
+	*group
 	firstLeaf int // 0 if the root is also one of the many, else 1
 }
 
@@ -91,13 +91,14 @@ func newStars[T Number](ctx context.Context, k kind, root, leaf *partition.Parti
 	s := stars[T]{kind: k}
 	var failed error
 	for _, p := range partition.InOrder(root, leaf) {
-		g := star{team: newTeam(p, k, 0)}
+		g := star{group: newGroup(p, k, 0)}
 		if p == root {
-			s.root = g.team
+			s.root = g.group
 		}
 		if p == leaf {
-			s.leaf = g.team
+			s.leaf = g.group
 		}
+
 		first := []int{1}
 		if root == leaf {
 			first[0] = 0
@@ -121,18 +122,19 @@ func (s *stars[T]) spread(ctx context.Context, c call, y, x *Tensor[T]) (_ *Tens
 	}
 	for _, g := range s.inOrder { // also after an error, which may be of one group only
 		var in *Tensor[T]
-		if g.team == s.root || s.root == nil { // a tensor that does not belong here is found by all
+		if g.group == s.root || s.root == nil { // a tensor that does not belong here is found by all
 			in = x
 		}
 		made, err := s.spreadIn(ctx, g, c, y, in)
-		if g.team == s.leaf {
+		if g.group == s.leaf {
 			y = made
 		}
 		failed = errors.Join(failed, err)
 	}
 	if s.root == nil && x.Len() > 0 && failed == nil {
-		failed = wrong(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", x.shape)
+		failed = invalid(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", x.shape)
 	}
+
 	if failed != nil {
 		return nil, failed
 	}
@@ -140,25 +142,26 @@ func (s *stars[T]) spread(ctx context.Context, c call, y, x *Tensor[T]) (_ *Tens
 }
 
 func (s *stars[T]) spreadIn(ctx context.Context, g star, c call, y, x *Tensor[T]) (*Tensor[T], error) {
-	if err := meet(ctx, g.team, c, x, g.team == s.root); err != nil {
+	if err := exchangeHeaders(ctx, g.group, c, x, g.group == s.root); err != nil {
 		return nil, err
 	}
-	if err := g.bring(func(r int) bool { return r == 0 }); err != nil {
+	if err := g.checkInputs(func(r int) bool { return r == 0 }); err != nil {
 		return nil, err
 	}
-	if g.team == s.leaf {
-		y = fit(y, g.dims(0))
+	if g.group == s.leaf {
+		y = reuse(y, g.dims(0))
 	}
 	if g.volume(0) == 0 {
 		return y, nil
 	}
-	if g.team == s.root {
-		if g.team == s.leaf {
+
+	if g.group == s.root {
+		if g.group == s.leaf {
 			y.copy(x)
 		}
 		return y, ccl.Broadcast(ctx, g.comm, s.input.packed(x), 0, g.label)
 	}
-	to := s.output.place(y)
+	to := s.output.target(y)
 	if err := ccl.Broadcast(ctx, g.comm, to, 0, g.label); err != nil {
 		return nil, err
 	}
@@ -173,17 +176,18 @@ func (s *stars[T]) collect(ctx context.Context, c call, x, y *Tensor[T]) (_ *Ten
 	}
 	for _, g := range s.inOrder { // also after an error, which may be of one group only
 		var in *Tensor[T]
-		if g.team == s.leaf || s.leaf == nil {
+		if g.group == s.leaf || s.leaf == nil {
 			in = y
 		}
 		made, err := s.collectIn(ctx, g, c, x, in)
-		if g.team == s.root {
+		if g.group == s.root {
 			x = made
 		}
 		failed = errors.Join(failed, err)
 	}
+
 	if s.leaf == nil && y.Len() > 0 && failed == nil {
-		failed = wrong(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", y.shape)
+		failed = invalid(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", y.shape)
 	}
 	if failed != nil {
 		return nil, failed
@@ -192,28 +196,30 @@ func (s *stars[T]) collect(ctx context.Context, c call, x, y *Tensor[T]) (_ *Ten
 }
 
 func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T]) (*Tensor[T], error) {
-	if err := meet(ctx, g.team, c, y, g.team == s.leaf); err != nil {
+	if err := exchangeHeaders(ctx, g.group, c, y, g.group == s.leaf); err != nil {
 		return nil, err
 	}
 	first := g.firstLeaf
-	if err := g.bring(func(r int) bool { return r >= first }); err != nil {
+	if err := g.checkInputs(func(r int) bool { return r >= first }); err != nil {
 		return nil, err
 	}
-	if err := g.oneShape(first); err != nil {
+	if err := g.checkSameShape(first); err != nil {
 		return nil, err
 	}
-	if g.team == s.root {
-		x = fit(x, g.dims(first))
+
+	if g.group == s.root {
+		x = reuse(x, g.dims(first))
 	}
 	switch {
 	case g.volume(first) == 0:
 		return x, nil
-	case g.team != s.root:
+	case g.group != s.root:
 		return x, ccl.Reduce(ctx, g.comm, s.input.packed(y), nil, ccl.Sum, 0, g.label)
 	}
-	to := s.output.place(x)
+
+	to := s.output.target(x)
 	from := to
-	if g.team == s.leaf {
+	if g.group == s.leaf {
 		from = s.input.packed(y)
 	} else {
 		clear(to) // the root has nothing to add

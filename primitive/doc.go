@@ -17,7 +17,7 @@
 //	Broadcast        copies from a partition to a larger one       sums back
 //	SumReduce        sums from a partition to a smaller one        copies back
 //	Repartition      moves a tensor to another partition           moves it back
-//	HaloExchange     fills ghost cells from the neighbours         adds their gradients to the neighbours
+//	HaloExchange     fills ghost cells from the neighbours         adds gradients to the neighbours
 //	AllGather        every worker gets the parts of its group      sums, and keeps its own part
 //	ReduceScatter    sums, and keeps its own part                  gathers the parts
 //

@@ -14,22 +14,22 @@ import (
 type Halo struct{ Left, Right int }
 
 // HaloExchange fills the ghost cells of a tensor with the cells of the neighbouring workers. Each
-// worker's part is its own cells, with Left ghost cells before them and Right ones behind them in each
-// dimension:
+// worker's part is its own cells, with Left ghost cells before them and Right ones behind them in
+// each dimension:
 //
 //	ghost | own cells                    | ghost
 //	 Left |                              | Right
 //
 // The dimensions are exchanged one after another, each with the ghost cells of all others, so that
-// corners arrive as well. Ghost cells at an edge of the partition have no neighbour: they pass through
-// unchanged, forward and adjoint. They may hold padding.
+// corners arrive as well. Ghost cells at an edge of the partition have no neighbour: they pass
+// through unchanged, forward and adjoint. They may hold padding.
 //
-// The adjoint adds the gradients of ghost cells to the cells that they are copies of, in the reverse
-// order of dimensions, and sets those of ghost cells to 0.
+// The adjoint adds the gradients of ghost cells to the cells that they are copies of, in the
+// reverse order of dimensions, and sets those of ghost cells to 0.
 //
 // The result may be the input, in place.
 type HaloExchange[T Number] struct {
-	own            *team // nil on an inactive worker
+	group          *group // nil on an inactive worker
 	halos          [][]Halo
 	shape, index   []int
 	beside         []partition.Neighbors
@@ -38,29 +38,30 @@ type HaloExchange[T Number] struct {
 	copies, ghosts part[T]
 }
 
-// NewHaloExchange makes the operator. All active workers of p call it, each with its own ghost cells: one
-// Halo for each dimension of p, which the tensor has as well. The ghost cells in one dimension may
-// differ between workers that are neighbours in it, and must be equal on those that are neighbours in
-// another. On inactive workers it needs no communication.
+// NewHaloExchange makes the operator. All active workers of p call it, each with its own ghost
+// cells: one Halo for each dimension of p, which the tensor has as well. The ghost cells in one
+// dimension may differ between workers that are neighbours in it, and must be equal on those that
+// are neighbours in another. On inactive workers it needs no communication.
 //
 // If some worker's halos are wrong, all get *ccl.InvalidArgumentError.
 func NewHaloExchange[T Number](ctx context.Context, p *partition.Partition, halos ...Halo) (*HaloExchange[T], error) {
 	if !p.Active() {
 		return &HaloExchange[T]{}, nil
 	}
-	own, err := p.Cartesian(ctx, p.Shape()...)
+	grid, err := p.Cartesian(ctx, p.Shape()...)
 	if err != nil {
 		return nil, err
 	}
-	all, err := partition.AllGatherData(ctx, own, halos)
+	all, err := partition.AllGatherData(ctx, grid, halos)
 	if err == nil {
-		err = checkHalos(all, own.Shape())
+		err = checkHalos(all, grid.Shape())
 	}
+
 	if err != nil {
-		return nil, errors.Join(err, own.Close())
+		return nil, errors.Join(err, grid.Close())
 	}
-	o := &HaloExchange[T]{own: newTeam(own, haloExchange, 0), halos: all, shape: own.Shape(), index: own.Index()}
-	o.beside, err = own.NeighborsOf(own.Rank())
+	o := &HaloExchange[T]{group: newGroup(grid, haloExchange, 0), halos: all, shape: grid.Shape(), index: grid.Index()}
+	o.beside, err = grid.NeighborsOf(grid.Rank())
 	return o, err
 }
 
@@ -72,18 +73,19 @@ func checkHalos(all [][]Halo, shape []int) error {
 	const operation = "halo_exchange"
 	for rank, halos := range all {
 		if len(halos) != len(shape) {
-			return wrong(operation, "rank %d has halos for %d dimensions, and the partition's shape %d has %d", rank, len(halos), shape, len(shape))
+			return invalid(operation, "rank %d has halos for %d dimensions, and the partition's shape %d has %d", rank, len(halos), shape, len(shape))
 		}
 		for d, h := range halos {
 			if h.Left < 0 || h.Right < 0 || h.Left > maxHalo || h.Right > maxHalo {
-				return wrong(operation, "rank %d has the halo %d, %d in dimension %d: from 0 to %d cells are possible", rank, h.Left, h.Right, d, maxHalo)
+				return invalid(operation, "rank %d has the halo %d, %d in dimension %d: from 0 to %d cells are possible", rank, h.Left, h.Right, d, maxHalo)
 			}
 		}
 	}
+
 	for rank, halos := range all {
 		for d := range shape {
 			if first := onAxis(rank, d, shape); all[first][d] != halos[d] {
-				return wrong(operation, "the ranks %d and %d have the same place in dimension %d, and different halos there: %v and %v",
+				return invalid(operation, "the ranks %d and %d have the same place in dimension %d, and different halos there: %v and %v",
 					first, rank, d, all[first][d], halos[d])
 			}
 		}
@@ -100,16 +102,17 @@ func onAxis(rank, d int, shape []int) int {
 
 // Forward implements Operator.
 func (o *HaloExchange[T]) Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor[T], error) {
-	if o.own == nil {
+	if o.group == nil {
 		return none(y), nil
 	}
-	if err := o.meet(ctx, forward, x); err != nil {
+	if err := o.begin(ctx, forward, x); err != nil {
 		return nil, err
 	}
-	y = fit(y, x.shape)
+	y = reuse(y, x.shape)
 	if y != x {
 		y.copy(x)
 	}
+
 	for d := range o.shape {
 		if err := o.exchange(ctx, forward, y, d); err != nil {
 			return nil, err
@@ -120,16 +123,17 @@ func (o *HaloExchange[T]) Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor
 
 // Adjoint implements Operator.
 func (o *HaloExchange[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[T], error) {
-	if o.own == nil {
+	if o.group == nil {
 		return none(x), nil
 	}
-	if err := o.meet(ctx, adjoint, y); err != nil {
+	if err := o.begin(ctx, adjoint, y); err != nil {
 		return nil, err
 	}
-	x = fit(x, y.shape)
+	x = reuse(x, y.shape)
 	if x != y {
 		x.copy(y)
 	}
+
 	for d := len(o.shape) - 1; d >= 0; d-- {
 		if err := o.exchange(ctx, adjoint, x, d); err != nil {
 			return nil, err
@@ -139,12 +143,12 @@ func (o *HaloExchange[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor
 }
 
 // Close implements Operator.
-func (o *HaloExchange[T]) Close() error { return o.own.close() }
+func (o *HaloExchange[T]) Close() error { return o.group.close() }
 
-// meet is meet, and checks that the parts fit together.
-func (o *HaloExchange[T]) meet(ctx context.Context, c call, x *Tensor[T]) error {
-	g := o.own
-	if err := meet(ctx, g, c, x, true); err != nil {
+// begin exchanges headers, and checks that the parts fit together.
+func (o *HaloExchange[T]) begin(ctx context.Context, c call, x *Tensor[T]) error {
+	g := o.group
+	if err := exchangeHeaders(ctx, g, c, x, true); err != nil {
 		return err
 	}
 	for i, known := range o.checked {
@@ -164,25 +168,27 @@ func (o *HaloExchange[T]) meet(ctx context.Context, c call, x *Tensor[T]) error 
 // check returns why the parts of a tensor do not fit together: the same on all workers.
 func (o *HaloExchange[T]) check() error {
 	const operation = "halo_exchange"
-	g := o.own
-	if err := g.bring(func(int) bool { return true }); err != nil {
+	g := o.group
+	if err := g.checkInputs(func(int) bool { return true }); err != nil {
 		return err
 	}
 	for r := range g.Size() {
 		if n := len(g.dims(r)); n != len(o.shape) {
-			return wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d", r, g.shapeText(r), n, o.shape, len(o.shape))
+			return invalid(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d", r, g.shapeText(r), n, o.shape, len(o.shape))
 		}
 	}
+
 	for r := range g.Size() {
 		beside, _ := g.NeighborsOf(r)
 		for d, h := range o.halos[r] {
 			if first := onAxis(r, d, o.shape); g.dims(first)[d] != g.dims(r)[d] {
-				return wrong(operation, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
+				return invalid(operation, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
 			}
-			own := g.dims(r)[d] - h.Left - h.Right
-			if own < 0 {
-				return wrong(operation, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
+			inner := g.dims(r)[d] - h.Left - h.Right
+			if inner < 0 {
+				return invalid(operation, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
 			}
+
 			for _, q := range [...]int{beside[d].Left, beside[d].Right} {
 				if q == partition.None {
 					continue
@@ -191,8 +197,9 @@ func (o *HaloExchange[T]) check() error {
 				if q == beside[d].Right {
 					need = o.halos[q][d].Left
 				}
-				if need > own {
-					return wrong(operation, "rank %d needs %d cells of rank %d in dimension %d, which has %d of its own", q, need, r, d, own)
+
+				if need > inner {
+					return invalid(operation, "rank %d needs %d cells of rank %d in dimension %d, which has %d of its own", q, need, r, d, inner)
 				}
 			}
 		}
@@ -200,8 +207,8 @@ func (o *HaloExchange[T]) check() error {
 	return nil
 }
 
-// exchange exchanges the ghost cells of t in dimension d with both neighbours. Neighbours begin with
-// each other: those of an even index with the one on the right.
+// exchange exchanges the ghost cells of t in dimension d with both neighbours. Neighbours begin
+// with each other: those of an even index with the one on the right.
 func (o *HaloExchange[T]) exchange(ctx context.Context, c call, t *Tensor[T], d int) error {
 	right := o.index[d]%2 == 0
 	for range 2 {
@@ -214,7 +221,7 @@ func (o *HaloExchange[T]) exchange(ctx context.Context, c call, t *Tensor[T], d 
 }
 
 func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T], d int, right bool) error {
-	n, h := t.shape[d], o.halos[o.own.Rank()][d]
+	n, h := t.shape[d], o.halos[o.group.Rank()][d]
 	// Copies are the neighbour's ghost cells here; ghosts are this worker's.
 	var peer int
 	var copies, ghosts ccl.Range
@@ -228,6 +235,7 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 		if peer = o.beside[d].Left; peer == partition.None {
 			return nil
 		}
+
 		copies = ccl.Range{Lo: h.Left, Hi: h.Left + o.halos[peer][d].Right}
 		ghosts = ccl.Range{Lo: 0, Hi: h.Left}
 	}
@@ -235,6 +243,7 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 	for e := range d {
 		ranges[e] = ccl.Range{Lo: 0, Hi: t.shape[e]}
 	}
+
 	ranges[d] = copies
 	send := o.copies.of(t, ranges[:d+1])
 	ranges[d] = ghosts
@@ -244,8 +253,8 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 	}
 	out := o.sent.packed(send)
 	in := o.received.take(recv.Len())
-	if err := swap(ctx, o.own, out, in, peer, d); err != nil {
-		o.own.comm.Abort(err) // a message fails on its own: other workers would wait for this one
+	if err := swap(ctx, o.group, out, in, peer, d); err != nil {
+		o.group.comm.Abort(err) // a message fails on its own: other workers would wait for this one
 		return err
 	}
 	if c == forward {
@@ -258,7 +267,7 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 }
 
 // swap exchanges messages with a peer; those without elements are not sent.
-func swap[T Number](ctx context.Context, g *team, out, in []T, peer, tag int) (err error) {
+func swap[T Number](ctx context.Context, g *group, out, in []T, peer, tag int) (err error) {
 	switch {
 	case len(out) > 0 && len(in) > 0:
 		_, err = ccl.SendRecv(ctx, g.comm, out, peer, in, peer, tag, g.label)

@@ -8,8 +8,8 @@ import (
 
 // The arithmetic of tensors that are divided among workers. Nothing here communicates.
 
-// box returns the part of a tensor of a shape that the worker with an index has, where the tensor is
-// divided among workers of the shape workers.
+// box returns the part of a tensor of a shape that the worker with an index has, where the tensor
+// is divided among workers of the shape workers.
 func box(shape, index, workers []int) []ccl.Range {
 	part := make([]ccl.Range, len(shape))
 	for d, extent := range shape {

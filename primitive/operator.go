@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/partition"
 )
 
 // Operator is a linear map between tensors that live on many workers.
 type Operator[T Number] interface {
-	// Forward returns F x: this worker's part of the result. If y is not nil and has the result's shape,
-	// Forward writes to it and returns it; otherwise it returns a new tensor. x is not changed, and y must
-	// not share memory with it unless the operator allows it.
+	// Forward returns F x: this worker's part of the result. If y is not nil and has the result's
+	// shape, Forward writes to it and returns it; otherwise it returns a new tensor. x is not changed,
+	// and y must not share memory with it unless the operator allows it.
 	Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor[T], error)
 
 	// Adjoint returns F* y, in x, in the same way.
@@ -23,24 +24,24 @@ type Operator[T Number] interface {
 	Close() error
 }
 
-// team is a group of workers that an operator moves data in.
-type team struct {
+// group is a team of workers that an operator moves data in.
+type group struct {
 	*partition.Partition
-	kind  kind
-	comm  *ccl.Communicator
-	label ccl.CallOption // of the operator's calls
-	mine  [headerWords]int
-	all   []int
+	kind   kind
+	comm   *ccl.Communicator
+	label  ccl.CallOption   // of the operator's calls
+	header [headerWords]int // of this worker
+	all    []int
 }
 
-// newTeam returns nil on an inactive worker. dim is the dimension of tensors that the operator works
-// in, if it works in one.
-func newTeam(p *partition.Partition, k kind, dim int) *team {
+// newGroup returns nil on an inactive worker. dim is the dimension of tensors that the operator
+// works in, if it works in one.
+func newGroup(p *partition.Partition, k kind, dim int) *group {
 	if !p.Active() {
 		return nil
 	}
-	g := &team{Partition: p, kind: k, comm: p.Communicator(), label: ccl.WithLabel(k.String()), all: make([]int, headerWords*p.Size())}
-	g.mine[operatorAt] = int(k) | dim<<8
+	g := &group{Partition: p, kind: k, comm: p.Communicator(), label: ccl.WithLabel(k.String()), all: make([]int, headerWords*p.Size())}
+	g.header[operatorAt] = int(k) | dim<<8
 	return g
 }
 
@@ -66,15 +67,16 @@ func (k kind) String() string {
 	return fmt.Sprintf("operator(%d)", uint8(k))
 }
 
-func (g *team) close() error {
+func (g *group) close() error {
 	if g == nil {
 		return nil
 	}
 	return g.Close()
 }
 
-// A header is what each worker of a team shows the others at the beginning of a call: the operator, the call,
-// the type, and the number and extents of the dimensions of its tensor, or -1 if it passes none.
+// A header is what each worker of a team shows the others at the beginning of a call: the operator,
+// the call, the type, and the number and extents of the dimensions of its tensor, or -1 if it
+// passes none.
 const (
 	headerWords = 4 + MaxDims
 	operatorAt  = 0
@@ -94,21 +96,22 @@ const (
 
 func (c call) String() string { return [...]string{"forward", "adjoint"}[c] }
 
-// meet shows all workers of the team each other's headers; part is whether this worker has a part of
-// the input. It fails on all workers alike if they make different calls.
-func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part bool) error {
-	g.mine[callAt], g.mine[typeAt], g.mine[dimsAt] = int(c), int(ccl.DTypeOf[T]()), -1
+// exchangeHeaders shows all workers of the team each other's headers; part is whether this worker
+// has a part of the input. It fails on all workers alike if they make different calls.
+func exchangeHeaders[T Number](ctx context.Context, g *group, c call, x *Tensor[T], part bool) error {
+	g.header[callAt], g.header[typeAt], g.header[dimsAt] = int(c), int(ccl.DTypeOf[T]()), -1
 	if x.Len() > 0 || x != nil && part {
-		g.mine[dimsAt] = len(x.shape)
-		copy(g.mine[shapeAt:], x.shape)
+		g.header[dimsAt] = len(x.shape)
+		copy(g.header[shapeAt:], x.shape)
 	}
-	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all, g.label); err != nil {
+	if err := ccl.AllGather(ctx, g.comm, g.header[:], g.all, g.label); err != nil {
 		return err
 	}
+
 	for r := range g.Size() {
-		if !slices.Equal(g.header(r)[:dimsAt], g.mine[:dimsAt]) {
+		if !slices.Equal(g.headerOf(r)[:dimsAt], g.header[:dimsAt]) {
 			return g.failed(ccl.Agree(ctx, g.comm, nil, []ccl.Fact{
-				{Name: "operator", Value: fmt.Sprint(g.kind, " in dimension ", g.mine[operatorAt]>>8)},
+				{Name: "operator", Value: fmt.Sprint(g.kind, " in dimension ", g.header[operatorAt]>>8)},
 				{Name: "call", Value: c.String()},
 				{Name: "dtype", Value: ccl.DTypeOf[T]().String()},
 			}, g.label))
@@ -118,33 +121,34 @@ func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part boo
 }
 
 // failed returns the error of workers that bring different values.
-func (g *team) failed(differ error) error {
+func (g *group) failed(differ error) error {
 	return fmt.Errorf("primitive: %v of workers %d: %w", g.kind, g.Workers(), differ)
 }
 
-// disagreement returns the error of workers that bring different values, from rank first on.
-func (g *team) disagreement(field string, value func(r int) string, first int) error {
-	m := &ccl.MismatchError{Field: field}
+// shapesDiffer returns the error of workers, from rank first on, that pass tensors of different
+// shapes.
+func (g *group) shapesDiffer(first int) error {
+	m := &ccl.MismatchError{Field: "shape"}
 	for r := first; r < g.Size(); r++ {
-		m.Add(r, value(r))
+		m.Add(r, g.shapeText(r))
 	}
 	return g.failed(m)
 }
 
-// header returns the header of a rank.
-func (g *team) header(r int) []int { return g.all[r*headerWords : (r+1)*headerWords] }
+// headerOf returns the header of a rank.
+func (g *group) headerOf(r int) []int { return g.all[r*headerWords : (r+1)*headerWords] }
 
 // has reports whether a rank passes a tensor.
-func (g *team) has(r int) bool { return g.header(r)[dimsAt] >= 0 }
+func (g *group) has(r int) bool { return g.headerOf(r)[dimsAt] >= 0 }
 
 // dims returns the shape of a rank's tensor, which it passes, as the header has it.
-func (g *team) dims(r int) []int {
-	h := g.header(r)
+func (g *group) dims(r int) []int {
+	h := g.headerOf(r)
 	return h[shapeAt : shapeAt+h[dimsAt]]
 }
 
 // shapeText returns the shape of a rank's tensor in words.
-func (g *team) shapeText(r int) string {
+func (g *group) shapeText(r int) string {
 	if !g.has(r) {
 		return "no tensor"
 	}
@@ -152,64 +156,59 @@ func (g *team) shapeText(r int) string {
 }
 
 // volume returns the number of elements of a rank's tensor, which it passes.
-func (g *team) volume(r int) int { return volume(g.dims(r)) }
+func (g *group) volume(r int) int { return volume(g.dims(r)) }
 
-// oneShape returns an error unless the ranks from first on pass tensors of the same shape.
-func (g *team) oneShape(first int) error {
+// checkSameShape returns an error unless the ranks from first on pass tensors of the same shape.
+func (g *group) checkSameShape(first int) error {
 	for r := first; r < g.Size(); r++ {
 		if !g.has(r) || !slices.Equal(g.dims(r), g.dims(first)) {
-			return g.disagreement("shape", g.shapeText, first)
+			return g.shapesDiffer(first)
 		}
 	}
 	return nil
 }
 
-// bring returns an error unless exactly the ranks for which needs reports so pass a tensor.
-func (g *team) bring(needs func(r int) bool) error {
+// checkInputs returns an error unless exactly the ranks for which needs reports so pass a tensor.
+func (g *group) checkInputs(needs func(r int) bool) error {
 	for r := range g.Size() {
 		switch {
 		case needs(r) && !g.has(r):
-			return wrong(g.kind.String(), "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
+			return invalid(g.kind.String(), "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
 		case !needs(r) && g.has(r):
-			return wrong(g.kind.String(), "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
+			return invalid(g.kind.String(), "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
 		}
 	}
 	return nil
 }
 
 // name names the team in messages.
-func (g *team) name() string { return fmt.Sprint("of workers ", g.Workers()) }
+func (g *group) name() string { return fmt.Sprint("of workers ", g.Workers()) }
 
 // scratch is memory for tensors whose elements do not lie next to each other, and for messages.
-type scratch[T Number] struct{ memory []T }
+type scratch[T Number] struct{ memory memory.Scratch }
 
 // take returns memory for n elements, until the next take.
-func (s *scratch[T]) take(n int) []T {
-	if cap(s.memory) < n {
-		s.memory = make([]T, n)
-	}
-	return s.memory[:n]
-}
+func (s *scratch[T]) take(n int) []T { return memory.Elements[T](&s.memory, n) }
 
 // packed returns the elements of x next to each other: x's own memory, or a copy.
 func (s *scratch[T]) packed(x *Tensor[T]) []T {
 	if data := x.Data(); data != nil || x.Len() == 0 {
 		return data
 	}
-	memory := s.take(x.Len())
-	x.copyTo(memory)
-	return memory
+	data := s.take(x.Len())
+	x.copyTo(data)
+	return data
 }
 
-// place returns memory for the elements of y: y's own, or some that unpack copies to y.
-func (s *scratch[T]) place(y *Tensor[T]) []T {
+// target returns memory for the elements of y: y's own, or some that unpack copies to y.
+func (s *scratch[T]) target(y *Tensor[T]) []T {
 	if data := y.Data(); data != nil {
 		return data
 	}
 	return s.take(y.Len())
 }
 
-// unpack copies what place returned to y, if it is not y's own memory.
+// unpack copies what target returned to y, if it is not y's own memory.
 func unpack[T Number](y *Tensor[T], memory []T) {
 	if y.contiguous() {
 		return

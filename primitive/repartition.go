@@ -40,21 +40,14 @@ func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*
 	if !union.Active() {
 		return o, nil
 	}
-	type places struct {
-		X, Y           int // ranks
-		ShapeX, ShapeY []int
-	}
-	all, err := partition.AllGatherData(ctx, union, places{x.Rank(), y.Rank(), x.Shape(), y.Shape()})
+	teams, err := union.Teams(ctx, x, y)
 	if err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
-	from, to := side{}, side{}
-	for worker, p := range all {
-		from.add(worker, p.X, p.ShapeX)
-		to.add(worker, p.Y, p.ShapeY)
-	}
-	if len(from.shape) != len(to.shape) {
-		err := wrong("repartition", "the partitions have the shapes %d and %d, with different numbers of dimensions", from.shape, to.shape)
+
+	from, to := teams[0], teams[1]
+	if len(from.Shape) != len(to.Shape) {
+		err := invalid("repartition", "the partitions have the shapes %d and %d, with different numbers of dimensions", from.Shape, to.Shape)
 		return nil, errors.Join(err, o.Close())
 	}
 	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)
@@ -75,31 +68,12 @@ func (o *Repartition[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[
 // Close implements Operator.
 func (o *Repartition[T]) Close() error { return o.union.Close() }
 
-// side is one of the two partitions of a route.
-type side struct {
-	shape   []int
-	workers []int // of the union, by rank in the partition
-}
-
-// add adds a worker of the union that has a rank in the partition, or -1.
-func (s *side) add(worker, rank int, shape []int) {
-	if rank < 0 {
-		return
-	}
-	s.shape = shape
-	s.workers = append(s.workers, slices.Repeat([]int{-1}, max(0, rank+1-len(s.workers)))...)
-	s.workers[rank] = worker
-}
-
-// rank returns the rank in the partition of a worker of the union, or -1.
-func (s *side) rank(worker int) int { return slices.Index(s.workers, worker) }
-
 // route moves tensors from one side to another.
 type route[T Number] struct {
-	union    *team
-	from, to side
+	union    *group
+	from, to partition.Team
 	identity bool
-	opposite *route[T]  // whose inputs the results are divided like; nil: evenly
+	opposite *route[T]  // results are divided like its inputs; nil: evenly
 	plans    []*plan[T] // the last used first
 	sent     scratch[T]
 	received scratch[T]
@@ -107,10 +81,10 @@ type route[T Number] struct {
 	dest     part[T]
 }
 
-func newRoute[T Number](union *partition.Partition, from, to side) route[T] {
+func newRoute[T Number](union *partition.Partition, from, to partition.Team) route[T] {
 	return route[T]{
-		union: newTeam(union, repartition, 0), from: from, to: to,
-		identity: slices.Equal(from.shape, to.shape) && slices.Equal(from.workers, to.workers),
+		union: newGroup(union, repartition, 0), from: from, to: to,
+		identity: slices.Equal(from.Shape, to.Shape) && slices.Equal(from.Workers, to.Workers),
 	}
 }
 
@@ -144,19 +118,21 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 		return none(y), nil
 	}
 	g := o.union
-	rank := o.from.rank(g.Rank())
-	if err := meet(ctx, g, c, x, rank >= 0); err != nil {
+	rank := o.from.Rank(g.Rank())
+	if err := exchangeHeaders(ctx, g, c, x, rank >= 0); err != nil {
 		return nil, err
 	}
 	p, err := o.plan()
 	if err != nil {
 		return nil, err
 	}
-	y = fit(y, p.shape)
+
+	y = reuse(y, p.shape)
 	if p.isCopy {
 		y.copy(x)
 		return y, nil
 	}
+
 	sent := o.sent.take(p.sendTotal)
 	at := 0
 	for i := range p.sends {
@@ -165,6 +141,7 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 			at += m.volume
 		}
 	}
+
 	if data := y.Data(); data != nil && p.places != nil {
 		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, data, p.recvCounts, p.places, g.label); err != nil {
 			return nil, err
@@ -174,6 +151,7 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil, g.label); err != nil {
 			return nil, err
 		}
+
 		at = 0
 		for i := range p.receives {
 			if m := &p.receives[i]; !m.self {
@@ -182,6 +160,7 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 			}
 		}
 	}
+
 	if s := slices.IndexFunc(p.sends, isSelf); s >= 0 {
 		r := slices.IndexFunc(p.receives, isSelf)
 		o.dest.of(y, p.receives[r].part).copy(o.source.of(x, p.sends[s].part))
@@ -206,6 +185,7 @@ func (o *route[T]) plan() (*plan[T], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	o.plans = slices.Insert(o.plans, 0, p)
 	o.plans = o.plans[:min(len(o.plans), maxPlans)]
 	return p, nil
@@ -220,7 +200,7 @@ func (o *route[T]) newPlan() (*plan[T], error) {
 	like := o.like(input.whole)
 	output := like
 	if like == nil {
-		output = evenTiling(input.whole, o.to.shape)
+		output = evenTiling(input.whole, o.to.Shape)
 	}
 	me, workers := o.union.Rank(), o.union.Size()
 	p := &plan[T]{
@@ -228,10 +208,11 @@ func (o *route[T]) newPlan() (*plan[T], error) {
 		isCopy:     o.identity && slices.EqualFunc(input.boxes, output.boxes, slices.Equal),
 		sendCounts: make([]int, workers), recvCounts: make([]int, workers),
 	}
-	if rank := o.from.rank(me); rank >= 0 {
+
+	if rank := o.from.Rank(me); rank >= 0 {
 		p.sends, p.sendTotal = parcels(input.boxes[rank], output, o.to, me, p.sendCounts)
 	}
-	if rank := o.to.rank(me); rank >= 0 {
+	if rank := o.to.Rank(me); rank >= 0 {
 		p.shape = extents(output.boxes[rank])
 		p.receives, p.recvTotal = parcels(output.boxes[rank], input, o.from, me, p.recvCounts)
 		p.places = places(p.shape, p.receives, workers)
@@ -274,19 +255,20 @@ func places(shape []int, receives []parcel, workers int) []int {
 	return at
 }
 
-// parcels returns what moves between a worker, which has the box mine, and those of the other side,
+// parcels returns what moves between a worker, which has a box, and those of the other side,
 // in their order in the union. It sets counts.
-func parcels(mine []ccl.Range, others *tiling, other side, me int, counts []int) (all []parcel, total int) {
+func parcels(box []ccl.Range, others *tiling, other partition.Team, me int, counts []int) (all []parcel, total int) {
 	for worker := range counts {
-		rank := other.rank(worker)
+		rank := other.Rank(worker)
 		if rank < 0 {
 			continue
 		}
-		common := intersect(mine, others.boxes[rank])
-		m := parcel{part: relative(common, mine), worker: worker, volume: volume(extents(common)), self: worker == me}
+		common := intersect(box, others.boxes[rank])
+		m := parcel{part: relative(common, box), worker: worker, volume: volume(extents(common)), self: worker == me}
 		if m.volume == 0 {
 			continue
 		}
+
 		all = append(all, m)
 		if !m.self {
 			counts[worker] = m.volume

@@ -42,22 +42,23 @@ func TensorOf[T Number](data []T, shape ...int) (*Tensor[T], error) {
 		return nil, err
 	}
 	if volume(shape) != len(data) {
-		return nil, wrong("tensor", "the shape %d does not have %d elements", shape, len(data))
+		return nil, invalid("tensor", "the shape %d does not have %d elements", shape, len(data))
 	}
 	return dense(data, slices.Clone(shape)), nil
 }
 
 func checkShape(shape []int) error {
 	if len(shape) > MaxDims {
-		return wrong("tensor", "the shape %d has %d dimensions, and at most %d are possible", shape, len(shape), MaxDims)
+		return invalid("tensor", "the shape %d has %d dimensions, and at most %d are possible", shape, len(shape), MaxDims)
 	}
+
 	n := 1
 	for d, extent := range shape {
 		switch {
 		case extent < 0:
-			return wrong("tensor", "the shape %d is negative in dimension %d", shape, d)
+			return invalid("tensor", "the shape %d is negative in dimension %d", shape, d)
 		case extent > 0 && n > math.MaxInt/extent:
-			return wrong("tensor", "the shape %d has too many elements", shape)
+			return invalid("tensor", "the shape %d has too many elements", shape)
 		}
 		n *= max(1, extent)
 	}
@@ -91,8 +92,8 @@ func volume(shape []int) int {
 // Shape returns the extents of t. The slice belongs to the caller.
 func (t *Tensor[T]) Shape() []int { return slices.Clone(t.shape) }
 
-// Strides returns the distances, in elements, between neighbours in each dimension. The slice belongs
-// to the caller.
+// Strides returns the distances, in elements, between neighbours in each dimension. The slice
+// belongs to the caller.
 func (t *Tensor[T]) Strides() []int { return slices.Clone(t.strides) }
 
 // Len returns the number of elements; 0 for nil.
@@ -103,9 +104,9 @@ func (t *Tensor[T]) Len() int {
 	return volume(t.shape)
 }
 
-// Data returns the elements, row-major, if they lie next to each other, as in every tensor that Slice
-// has not cut. The slice is the tensor's memory. If they do not, Data returns nil: copy such a part
-// with CopyFrom first.
+// Data returns the elements, row-major, if they lie next to each other, as in every tensor that
+// Slice has not cut. The slice is the tensor's memory. If they do not, Data returns nil: copy such
+// a part with CopyFrom first.
 func (t *Tensor[T]) Data() []T {
 	if !t.contiguous() {
 		return nil
@@ -144,8 +145,8 @@ func (t *Tensor[T]) At(index ...int) T { return t.data[t.at(index)] }
 // Set sets an element. It panics if the index is out of range.
 func (t *Tensor[T]) Set(value T, index ...int) { t.data[t.at(index)] = value }
 
-// Slice returns the part of t in a range of each dimension; dimensions without one are kept whole. It
-// panics, as a slice expression does, if a range is out of range.
+// Slice returns the part of t in a range of each dimension; dimensions without one are kept whole.
+// It panics, as a slice expression does, if a range is out of range.
 func (t *Tensor[T]) Slice(ranges ...ccl.Range) *Tensor[T] {
 	part := &Tensor[T]{shape: slices.Clone(t.shape), strides: slices.Clone(t.strides)}
 	part.cut(t, ranges)
@@ -188,7 +189,7 @@ func (t *Tensor[T]) Fill(value T) {
 // overlap otherwise.
 func (t *Tensor[T]) CopyFrom(src *Tensor[T]) error {
 	if !slices.Equal(t.shape, src.shape) {
-		return wrong("copy", "the shapes %d and %d differ", t.shape, src.shape)
+		return invalid("copy", "the shapes %d and %d differ", t.shape, src.shape)
 	}
 	t.copy(src)
 	return nil
@@ -248,7 +249,8 @@ func (t *Tensor[T]) addOf(memory []T) {
 // callRun is the number of elements from which a call of copy is faster than a loop.
 const callRun = 8
 
-// walk goes through two tensors of one shape in runs of elements that lie next to each other in both.
+// walk goes through two tensors of one shape in runs of elements that lie next to each other in
+// both.
 type walk struct {
 	a, b, run int // positions and length of a run
 	dims      int // of the steps between runs
@@ -280,6 +282,7 @@ func (w *walk) next() bool {
 		w.started = true
 		return w.dims >= 0
 	}
+
 	for d := w.dims - 1; d >= 0; d-- {
 		w.index[d]++
 		w.a += w.stepA[d]
@@ -308,8 +311,8 @@ func (p *part[T]) of(t *Tensor[T], ranges []ccl.Range) *Tensor[T] {
 	return &p.tensor
 }
 
-// fit returns y, if it has the shape, and a new tensor otherwise.
-func fit[T Number](y *Tensor[T], shape []int) *Tensor[T] {
+// reuse returns y, if it has the shape, and a new tensor otherwise.
+func reuse[T Number](y *Tensor[T], shape []int) *Tensor[T] {
 	if y != nil && slices.Equal(y.shape, shape) {
 		return y
 	}
@@ -317,11 +320,11 @@ func fit[T Number](y *Tensor[T], shape []int) *Tensor[T] {
 }
 
 // none returns y, if it has no elements and one dimension, and such a tensor otherwise.
-func none[T Number](y *Tensor[T]) *Tensor[T] { return fit(y, empty) }
+func none[T Number](y *Tensor[T]) *Tensor[T] { return reuse(y, empty) }
 
 // empty is the shape of results on workers that have none.
 var empty = []int{0}
 
-func wrong(operation, format string, args ...any) error {
+func invalid(operation, format string, args ...any) error {
 	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
 }

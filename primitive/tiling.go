@@ -24,42 +24,44 @@ func evenTiling(whole, workers []int) *tiling {
 // not add up: the same on all workers.
 func (o *route[T]) inputTiling() (*tiling, error) {
 	const operation = "repartition"
-	g, workers := o.union, o.from.shape
-	if err := g.bring(func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
+	g, workers := o.union, o.from.Shape
+	if err := g.checkInputs(func(r int) bool { return o.from.Rank(r) >= 0 }); err != nil {
 		return nil, err
 	}
-	for rank, worker := range o.from.workers {
+	for rank, worker := range o.from.Workers {
 		if n := len(g.dims(worker)); n != len(workers) {
-			return nil, wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
+			return nil, invalid(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
 				rank, g.shapeText(worker), n, workers, len(workers))
 		}
 	}
+
 	t := o.addUp()
 	for d, extent := range t.whole {
-		if g.mine[callAt] == int(forward) && !o.identity && extent == 1 && o.to.shape[d] != 1 {
-			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
+		if g.header[callAt] == int(forward) && !o.identity && extent == 1 && o.to.Shape[d] != 1 {
+			return nil, invalid(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.Shape[d])
 		}
 	}
 
 	elements := 0
 	for rank, box := range t.boxes {
-		shape := g.shapeText(o.from.workers[rank])
+		shape := g.shapeText(o.from.Workers[rank])
 		for d, i := range rowmajor.Index(rank, workers) {
 			if i == workers[d]-1 && box[d].Hi != t.whole[d] {
-				return nil, wrong(operation, "the part of rank %d has the shape %s and ends at %d in dimension %d, where the tensor of shape %d ends at %d along rank 0",
+				return nil, invalid(operation, "the part of rank %d has the shape %s and ends at %d in dimension %d, where the tensor of shape %d ends at %d along rank 0",
 					rank, shape, box[d].Hi, d, t.whole, t.whole[d])
 			}
 		}
+
 		for other, before := range t.boxes[:rank] {
 			if volume(extents(intersect(before, box))) > 0 {
-				return nil, wrong(operation, "the parts of ranks %d and %d overlap in the tensor of shape %d: they have the shapes %s and %s",
-					other, rank, t.whole, g.shapeText(o.from.workers[other]), shape)
+				return nil, invalid(operation, "the parts of ranks %d and %d overlap in the tensor of shape %d: they have the shapes %s and %s",
+					other, rank, t.whole, g.shapeText(o.from.Workers[other]), shape)
 			}
 		}
 		elements += volume(extents(box))
 	}
 	if elements != volume(t.whole) {
-		return nil, wrong(operation, "the parts have %d elements, and the tensor of shape %d has %d", elements, t.whole, volume(t.whole))
+		return nil, invalid(operation, "the parts have %d elements, and the tensor of shape %d has %d", elements, t.whole, volume(t.whole))
 	}
 	return t, nil
 }
@@ -67,9 +69,10 @@ func (o *route[T]) inputTiling() (*tiling, error) {
 // addUp puts the parts that the workers bring next to each other: each begins where the one before
 // it ends, in each dimension. The shape of the whole is that along rank 0.
 func (o *route[T]) addUp() *tiling {
-	workers := o.from.shape
-	t := &tiling{whole: make([]int, len(workers)), boxes: make([][]ccl.Range, len(o.from.workers))}
-	for rank, worker := range o.from.workers {
+	workers := o.from.Shape
+
+	t := &tiling{whole: make([]int, len(workers)), boxes: make([][]ccl.Range, len(o.from.Workers))}
+	for rank, worker := range o.from.Workers {
 		t.boxes[rank] = make([]ccl.Range, len(workers))
 		for d, extent := range o.union.dims(worker) {
 			lo := 0
@@ -80,6 +83,7 @@ func (o *route[T]) addUp() *tiling {
 			t.boxes[rank][d] = ccl.Range{Lo: lo, Hi: lo + extent}
 		}
 	}
+
 	for d, n := range workers {
 		end := make([]int, len(workers))
 		end[d] = n - 1

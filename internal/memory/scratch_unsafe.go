@@ -17,6 +17,12 @@ func (s *Scratch) Bytes(n int) []byte {
 	return (*s)[:n:n]
 }
 
+// Elements returns memory of s for n elements, which have no pointers.
+func Elements[T any](s *Scratch, n int) []T {
+	b := s.Bytes(n * int(unsafe.Sizeof(*new(T))))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
 // Aligned is Bytes for memory that starts at a cache line.
 func Aligned(n int) ([]byte, error) {
 	room, err := Bytes(n + lineBytes)

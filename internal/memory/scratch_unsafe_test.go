@@ -22,6 +22,9 @@ func TestAligned(t *testing.T) {
 		}
 		check("aligned", b, n)
 	}
+	if numbers := Elements[float64](&s, 10); len(numbers) != 10 || cap(numbers) != 10 || (*byte)(unsafe.Pointer(&numbers[9])) != &s.Bytes(80)[72] {
+		t.Error("elements are not the scratch")
+	}
 	if before, after := s.Bytes(10), s.Bytes(5000); &before[0] != &after[0] {
 		t.Error("scratch that is long enough is replaced")
 	}

@@ -68,6 +68,7 @@ func Decode[T any](data []byte, rank int) (obj T, err error) {
 	if err == nil && stream.Len() > 0 {
 		err = decoder.Decode(&omitted)
 	}
+
 	if err != nil {
 		return obj, fmt.Errorf("the object of rank %d cannot be decoded to a %v: %w (all ranks need the same type, and the same calls of gob.Register)", rank, reflect.TypeFor[T](), err)
 	}

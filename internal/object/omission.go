@@ -100,6 +100,7 @@ func (o *omission) restore(v reflect.Value, pointers int) {
 		return
 	case k == reflect.Slice && o.Loss == emptyList && v.IsNil():
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+
 	case k == reflect.Map && o.Loss == nilMap:
 		v.SetZero()
 	case v.CanFloat() && o.Loss == negativeZero:
@@ -121,6 +122,7 @@ func (o *omission) restoreIn(v reflect.Value) {
 		if o.Step.Index < int64(v.Len()) {
 			o.restore(v.Index(int(o.Step.Index)), o.Pointers)
 		}
+
 	case reflect.Map:
 		key := reflect.New(v.Type().Key()).Elem()
 		switch {
@@ -131,6 +133,7 @@ func (o *omission) restoreIn(v reflect.Value) {
 		case key.CanUint():
 			key.SetUint(uint64(o.Step.Index))
 		}
+
 		if part := v.MapIndex(key); part.IsValid() {
 			o.restoreCopy(part, func(part reflect.Value) { v.SetMapIndex(key, part) })
 		}

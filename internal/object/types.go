@@ -40,6 +40,7 @@ func (w *walk) infoOf(t reflect.Type) *typeInfo {
 	if info != nil {
 		return info
 	}
+
 	info = &typeInfo{isExternal: encodesItself(t) || encodesItself(reflect.PointerTo(t))}
 	w.types[t] = info
 	switch k := t.Kind(); {
@@ -52,6 +53,7 @@ func (w *walk) infoOf(t reflect.Type) *typeInfo {
 		info.isVisited = !encodesItself(t)
 	case k == reflect.Func || k == reflect.Chan || k == reflect.UnsafePointer:
 		info.loss = fmt.Sprintf("holds a %v, and gob cannot write that", t)
+
 	case k == reflect.Struct:
 		w.addFields(info, t)
 	case k == reflect.Array:
@@ -102,6 +104,7 @@ func (w *walk) addFields(info *typeInfo, t reflect.Type) {
 	sent := 0
 	for i := range t.NumField() {
 		f := t.Field(i)
+
 		base, _ := behind(f.Type)
 		switch {
 		case !f.IsExported():
@@ -113,6 +116,7 @@ func (w *walk) addFields(info *typeInfo, t reflect.Type) {
 		case w.infoOf(f.Type).isVisited || reflect.Float32 <= base.Kind() && base.Kind() <= reflect.Complex128:
 			info.fields = append(info.fields, field{index: i, name: f.Name})
 		}
+
 		sent++
 	}
 	if sent == 0 && t.NumField() > 0 {
@@ -147,12 +151,14 @@ func (w *walk) arrival(v reflect.Value) (arrives reflect.Type) {
 	if w.infoOf(p.Type()).isExternal {
 		zero = v
 	}
+
 	trial := struct{ V any }{zero.Interface()}
 	var b bytes.Buffer
 	err := gob.NewEncoder(&b).Encode(trial)
 	if err == nil {
 		err = gob.NewDecoder(&b).Decode(&trial)
 	}
+
 	switch {
 	case err == nil:
 		t = reflect.TypeOf(trial.V)

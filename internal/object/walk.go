@@ -70,6 +70,7 @@ func (w *walk) visitParts(v reflect.Value, at int, isElement bool) (err error) {
 		}
 		err = w.visit(v.Elem(), at+1, isElement)
 		w.pointers = pointers
+
 	case reflect.Slice, reflect.Array:
 		for i := 0; w.hasParts(t) && i < v.Len() && err == nil; i++ {
 			err = w.visitPart(step{kind: inList, Index: int64(i)}, v.Index(i), at+1, true)
@@ -80,6 +81,7 @@ func (w *walk) visitParts(v reflect.Value, at int, isElement bool) (err error) {
 				err = w.visitPart(stepTo(it.Key()), it.Value(), at+1, true)
 			}
 		}
+
 	case reflect.Struct:
 		for _, f := range w.infoOf(t).fields {
 			part, s := v.Field(f.index), step{Name: f.name}
@@ -89,6 +91,7 @@ func (w *walk) visitParts(v reflect.Value, at int, isElement bool) (err error) {
 				w.path = append(w.path, s)
 				err = w.errorf("%s", f.loss)
 			}
+
 			if err != nil {
 				break
 			}
@@ -122,6 +125,7 @@ func (w *walk) check(v reflect.Value, info *typeInfo, isElement bool) error {
 		return w.errorf("is a nil pointer, and gob writes none in lists, maps and interfaces: leave it out, or put it in a field of a struct")
 	case k == reflect.Pointer && !v.IsNil():
 		return nil
+
 	case info.isExternal && k != reflect.Pointer:
 		if !encodesItself(t) && !v.CanAddr() {
 			return w.errorf("is a %v whose method of encoding belongs to the pointer: put a *%v there", t, t)

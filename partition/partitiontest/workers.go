@@ -19,7 +19,7 @@ import (
 	"fmt"
 	"testing"
 
-	_ "github.com/goccl/goccl/algorithms" // what the workers communicate by
+	_ "github.com/goccl/goccl/algorithms" // the workers communicate by them
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/transport"
@@ -27,12 +27,13 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// Workers runs a function on that many workers, each with its partition of all of them, as a subtest for
-// each kind of transport: memory that ranks share, with ranks that poll and that sleep, and memory that
-// they do not share, as between processes. The subtest fails if any worker returns an error; the first
-// error ends the waiting of all.
+// Workers runs a function on that many workers, each with its partition of all of them, as a
+// subtest for each kind of transport: memory that ranks share, with ranks that poll and that sleep,
+// and memory that they do not share, as between processes. The subtest fails if any worker returns
+// an error; the first error ends the waiting of all.
 func Workers(t *testing.T, workers int, f func(ctx context.Context, world *partition.Partition) error) {
 	t.Helper()
+
 	for name, connect := range map[string]func(n int) ([]transport.Endpoint, error){
 		"poll":  func(n int) ([]transport.Endpoint, error) { return local.NewWaiting(n, local.Poll), nil },
 		"park":  func(n int) ([]transport.Endpoint, error) { return local.NewWaiting(n, local.Park), nil },
@@ -43,6 +44,7 @@ func Workers(t *testing.T, workers int, f func(ctx context.Context, world *parti
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			ended := make(chan error, workers)
@@ -63,6 +65,7 @@ func Workers(t *testing.T, workers int, f func(ctx context.Context, world *parti
 			for range eps {
 				errs = append(errs, <-ended)
 			}
+
 			if err := errors.Join(errs...); err != nil {
 				t.Error(err)
 			}

@@ -10,8 +10,8 @@
 //
 // # Failure
 //
-// What is wrong with an operator is reported to the test, by the worker that found it, or by the first
-// worker of the world if all found it.
+// What is wrong with an operator is reported to the test, by the worker that found it, or by the
+// first worker of the world if all found it.
 package primitivetest
 
 import (
@@ -36,14 +36,15 @@ type Reporter interface {
 //
 //	<F x, y'> = <x, F* y'>
 //
-// summed over all workers. Every worker of world calls it, with an operator whose workers are in world and
-// with a tensor of the shape of its part of the input, or nil if it has none. It also tests that neither
-// direction changes its input, that F* y' has the shape of x, and that a second call, into the first's
-// results, gives the same bits. Every other draw has tensors whose elements do not lie next to each other.
+// summed over all workers. Every worker of world calls it, with an operator whose workers are in
+// world and with a tensor of the shape of its part of the input, or nil if it has none. It also
+// tests that neither direction changes its input, that F* y' has the shape of x, and that a second
+// call, into the first's results, gives the same bits. Every other draw has tensors whose elements
+// do not lie next to each other.
 //
-// An error of one element is found if it is more than a part in 10^5 (float32) or 10^12 (float64) of the
-// norms: tests need small tensors, of some thousand elements. The method is that of Hewett and Grady,
-// arXiv:2006.03108.
+// An error of one element is found if it is more than a part in 10^5 (float32) or 10^12 (float64)
+// of the norms: tests need small tensors, of some thousand elements. The method is that of Hewett
+// and Grady, arXiv:2006.03108.
 func Adjoint[T float32 | float64](ctx context.Context, t Reporter, world *partition.Partition, op primitive.Operator[T], x *primitive.Tensor[T]) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(world.Rank())))
@@ -57,8 +58,8 @@ func Adjoint[T float32 | float64](ctx context.Context, t Reporter, world *partit
 // draws is the number of random tensors of a test.
 const draws = 5
 
-// draw tests an operator on one pair of random tensors. It reports whether to go on, the same on all
-// workers that can still communicate.
+// draw tests an operator on one pair of random tensors. It reports whether to go on, the same on
+// all workers that can still communicate.
 func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition.Partition, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand, strided bool) bool {
 	t.Helper()
 	sums, failed := products(ctx, op, x, random, strided)
@@ -78,6 +79,7 @@ func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition
 	if _, single := any(T(0)).(float32); single {
 		tolerance = 1e-5
 	}
+
 	inX, inY := sums[0], sums[1]
 	scale := math.Sqrt(max(sums[2]*sums[3], sums[4]*sums[5]))
 	if math.Abs(inX-inY) <= tolerance*scale+1e-300 { // not if one is not a number
@@ -90,8 +92,8 @@ func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition
 	return false
 }
 
-// products returns <x, F* y'>, <F x, y'>, and the squares of the norms of x, F* y', F x and y', of this
-// worker's parts.
+// products returns <x, F* y'>, <F x, y'>, and the squares of the norms of x, F* y', F x and y', of
+// this worker's parts.
 func products[T float32 | float64](ctx context.Context, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand, strided bool) (sums [7]float64, _ error) {
 	x = filled(x, random, strided)
 	y, kept, err := apply(ctx, "forward", op.Forward, x, strided)
@@ -103,6 +105,7 @@ func products[T float32 | float64](ctx context.Context, op primitive.Operator[T]
 	if err != nil {
 		return sums, err
 	}
+
 	switch {
 	case x == nil && back.Len() > 0:
 		return sums, fmt.Errorf("the adjoint's result has the shape %d, and this worker had no input", back.Shape())
@@ -114,8 +117,8 @@ func products[T float32 | float64](ctx context.Context, op primitive.Operator[T]
 	return sums, nil
 }
 
-// apply calls one direction of an operator twice, the second time into the first's result. kept is a copy
-// of the result.
+// apply calls one direction of an operator twice, the second time into the first's result. kept is
+// a copy of the result.
 func apply[T float32 | float64](ctx context.Context, name string, f func(context.Context, *primitive.Tensor[T], *primitive.Tensor[T]) (*primitive.Tensor[T], error), in *primitive.Tensor[T], strided bool) (out, kept *primitive.Tensor[T], err error) {
 	before := clone(in)
 	if out, err = f(ctx, nil, in); err != nil {
@@ -128,6 +131,7 @@ func apply[T float32 | float64](ctx context.Context, name string, f func(context
 	if strided {
 		out = empty[T](out.Shape(), true)
 	}
+
 	again, err := f(ctx, out, in)
 	switch {
 	case err != nil:
@@ -142,8 +146,8 @@ func apply[T float32 | float64](ctx context.Context, name string, f func(context
 	return again, kept, nil
 }
 
-// filled returns random elements in the shape of a tensor: of either sign, from 0.5 to 1, so that each
-// counts.
+// filled returns random elements in the shape of a tensor: of either sign, from 0.5 to 1, so that
+// each counts.
 func filled[T float32 | float64](t *primitive.Tensor[T], random *rand.Rand, strided bool) *primitive.Tensor[T] {
 	if t == nil {
 		return nil
@@ -157,8 +161,8 @@ func filled[T float32 | float64](t *primitive.Tensor[T], random *rand.Rand, stri
 	return t
 }
 
-// empty returns a tensor whose elements lie next to each other or, if strided, do not: a part of a wider
-// tensor.
+// empty returns a tensor whose elements lie next to each other or, if strided, do not: a part of a
+// wider tensor.
 func empty[T float32 | float64](shape []int, strided bool) *primitive.Tensor[T] {
 	if !strided {
 		return primitive.NewTensor[T](shape...)
