@@ -27,8 +27,8 @@ func Params(fields string) Option { return Option{params: fields} }
 func RankOrdered() Option { return Option{rankOrdered: true} }
 
 // Ranks adds groups of these sizes, each of 2 ranks or more, to the checks: for algorithms that do
-// something else on more ranks than the suite's 16, or on other numbers of them. Cancel, Leave, State
-// and Leaks keep their few ranks.
+// something else on more ranks than the suite's 16, or on other numbers of them. Cancel, Leave,
+// State and Leaks keep their few ranks.
 func Ranks(counts ...int) Option {
 	var o Option
 	for _, n := range counts {
@@ -38,9 +38,9 @@ func Ranks(counts ...int) Option {
 }
 
 // Extents adds a group of w times h ranks to the checks, as Ranks does, in a topology w wide and h
-// high: "extents=WxH" in the names of tests. The suite's own groups are as close to a square as their
-// number of ranks allows. It is for algorithms with Topologies of that kind, and may be given several
-// times.
+// high: "extents=WxH" in the names of tests. The suite's own groups are as close to a square as
+// their number of ranks allows. It is for algorithms with Topologies of that kind, and may be given
+// several times.
 func Extents(w, h int) Option { return Option{sizes: []size{{w * h, w, h}}} }
 
 // A call that waits longer than callTimeout has hung: no call of the suite comes near it,
@@ -51,9 +51,9 @@ const (
 	patience    = 2 * callTimeout
 )
 
-// Test runs all checks on all kernels of a, as subtests named
-// collective/Check/world/ranks=R (or extents=WxH), and below the name of a topology if a supports only
-// certain kinds. The algorithm need not be registered.
+// Test runs all checks on all kernels of a, as subtests named collective/Check/world/ranks=R (or
+// extents=WxH), and below the name of a topology if a supports only certain kinds. The algorithm
+// need not be registered.
 func Test(t *testing.T, a *ccl.Algorithm, opts ...Option) { newSubject(a, opts).test(t) }
 
 func (s *subject) test(t *testing.T) {
@@ -77,6 +77,7 @@ func (s *subject) testKernels(t *testing.T) {
 				if !passed {
 					failed = append(failed, c.name)
 				}
+
 				if !goOn {
 					t.Logf("the checks after %s are skipped: the kernel would fail or hang in them too", c.name)
 					break
@@ -92,18 +93,19 @@ func (s *subject) testKernels(t *testing.T) {
 // check runs c in all worlds until it fails. goOn reports whether the next checks make
 // sense: not if c failed and they depend on it, nor if the kernel hangs.
 func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
-	var hangs, over bool
+	var hangs, isOver bool
 	passed = t.Run(c.name, func(t *testing.T) {
 		for _, w := range c.worlds {
 			ok := t.Run(w.name, func(t *testing.T) {
 				for _, z := range c.sizes(s) {
-					passed := t.Run(z.String(), func(t *testing.T) { hangs, over = s.at(z).try(t, c, w, z.ranks) })
-					if !passed || over {
+					passed := t.Run(z.String(), func(t *testing.T) { hangs, isOver = s.at(z).try(t, c, w, z.ranks) })
+					if !passed || isOver {
 						return
 					}
 				}
 			})
-			if !ok || over {
+
+			if !ok || isOver {
 				return
 			}
 		}
@@ -113,7 +115,7 @@ func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 
 // try runs one case of a check. It reports whether the kernel hangs, and whether the check
 // is over for another reason.
-func (s *subject) try(t *testing.T, c *check, w world, n int) (hangs, over bool) {
+func (s *subject) try(t *testing.T, c *check, w world, n int) (hangs, isOver bool) {
 	err := c.run(s, w, n)
 	if skip, ok := errors.AsType[*skipped](err); ok {
 		t.Logf("%s does not apply in this case: %s", c.name, skip.why)

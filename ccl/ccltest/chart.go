@@ -31,6 +31,7 @@ func (g *group) chart() *chart {
 		r.trace.mu.Unlock()
 		messages += len(c.ranks[i])
 	}
+
 	if messages == 0 {
 		return nil
 	}
@@ -51,6 +52,7 @@ func (c *chart) pair() {
 			}
 		}
 	}
+
 	for r := range c.ranks {
 		for i := range c.ranks[r] {
 			x := &c.ranks[r][i]
@@ -75,8 +77,10 @@ func (c *chart) time() {
 	for r := range c.ranks {
 		depart(r)
 	}
+
 	for moved := true; moved; {
 		moved = false
+
 		for r, all := range c.ranks {
 			for done[r] < len(all) {
 				x := &all[done[r]]
@@ -86,6 +90,7 @@ func (c *chart) time() {
 				if x.source != nil {
 					x.gotAt = x.source.sentAt
 				}
+
 				clocks[r] = max(clocks[r], x.sentAt, x.gotAt)
 				done[r]++
 				depart(r)
@@ -106,7 +111,8 @@ func (c *chart) steps() int {
 	return last
 }
 
-// lost and starved report whether no rank receives what a transfer sends, or sends what it receives.
+// lost and starved report whether no rank receives what a transfer sends, or sends what it
+// receives.
 func (x *exchange) lost() bool    { return x.To != verbs.None && x.target == nil }
 func (x *exchange) starved() bool { return x.From != verbs.None && x.source == nil }
 
@@ -124,6 +130,7 @@ func (x *exchange) String() string {
 		}
 		parts = append(parts, text)
 	}
+
 	if x.From != verbs.None {
 		text := fmt.Sprintf("%v from %d", x.Received, x.From)
 		switch {
@@ -134,6 +141,7 @@ func (x *exchange) String() string {
 		}
 		parts = append(parts, text)
 	}
+
 	step := "?"
 	if at := max(x.sentAt, x.gotAt); at > 0 {
 		step = fmt.Sprint(at)
@@ -160,9 +168,11 @@ func (c *chart) text() string {
 			}
 		}
 	}
+
 	slices.Sort(shown)
 	var b strings.Builder
 	b.WriteString("messages of the call, by rank: step, verb, elements of which buffer\n")
+
 	for _, r := range shown {
 		all := c.ranks[r]
 		fmt.Fprintf(&b, "  rank %d\n", r)
@@ -174,6 +184,7 @@ func (c *chart) text() string {
 				fmt.Fprintf(&b, "        ... %d more\n", len(all)-2*mostEnds)
 			}
 		}
+
 		if len(all) == 0 {
 			b.WriteString("        none\n")
 		}

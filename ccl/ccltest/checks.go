@@ -44,6 +44,7 @@ func (c *check) sizes(s *subject) []size {
 			all = append(all, size{ranks: n})
 		}
 	}
+
 	if c.wide {
 		for _, z := range s.moreSizes() {
 			if !slices.Contains(all, z) {

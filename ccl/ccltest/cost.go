@@ -3,7 +3,7 @@ package ccltest
 import (
 	"context"
 	"fmt"
-	"slices"
+	"github.com/goccl/goccl/test/calls"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -15,9 +15,10 @@ func costs(s *subject, w world, n int) error {
 	if !s.declares(w) {
 		return &skipped{why: "Cost does not cover scans through a view of copies, where every rank scans for itself", rest: true}
 	}
+
 	m := newMeter(s, n)
 	return s.with(w, n, probe{observe: m.see}, func(g *group) error {
-		jobs := g.some(60, g.jobs())
+		jobs := g.pick(60, g.jobs())
 		if w.name == park.name {
 			jobs = append(jobs, g.longJobs()...)
 		}
@@ -26,7 +27,7 @@ func costs(s *subject, w world, n int) error {
 			return err
 		}
 		for _, j := range jobs {
-			if j.shape(g).Total == 0 || !j.equalBlocks() {
+			if g.shapeOf(j).Total == 0 || !j.EqualBlocks() {
 				continue // nothing moves, and no kernel runs
 			}
 			err := g.each(func(r *rank) error { return r.attempt(j).call(context.Background()) })
@@ -44,8 +45,7 @@ func costs(s *subject, w world, n int) error {
 // declares reports whether the kernel's Cost covers w: for a scan through a view it covers
 // only ranks that share memory.
 func (s *subject) declares(w world) bool {
-	scan := s.coll == ccl.CollScan || s.coll == ccl.CollExScan
-	return !(scan && s.kernel().AnyRunner && w.copies)
+	return !(s.coll.Scans() && s.kernel().AnyRunner && w.copies)
 }
 
 // meter records the cost of a call on each rank, and the cost declared there.
@@ -86,16 +86,16 @@ func (m *meter) compare() error {
 // costTable lists the actual and the declared cost for 2 to 8 ranks, so that the right
 // formula can be seen: of a call whose length is divisible by all of them, or else of calls
 // like the one that failed.
-func (s *subject) costTable(w world, failed *job) string {
-	plain := &job{coll: s.coll, dtype: ccl.Float32, op: ccl.Sum, count: 840}
-	for _, like := range []*job{plain, failed} {
+func (s *subject) costTable(w world, failed *calls.Call) string {
+	plain := &calls.Call{Coll: s.coll, DType: ccl.Float32, Op: ccl.Sum, Count: 840}
+	for _, like := range []*calls.Call{plain, failed} {
 		table, differs := "", false
 		for n := 2; n <= 8; n++ {
-			row, wrong, err := s.costRow(w, n, like)
+			row, isOff, err := s.costRow(w, n, like)
 			if err != nil {
 				continue // not supported on n ranks, or fails
 			}
-			table, differs = table+row, differs || wrong
+			table, differs = table+row, differs || isOff
 		}
 		if differs {
 			return fmt.Sprintf("\n%v:\n  Ranks    Bytes    Total    steps  declared    bytes  declared%s", like, table)
@@ -105,36 +105,17 @@ func (s *subject) costTable(w world, failed *job) string {
 }
 
 // costRow makes a call like another on n ranks.
-func (s *subject) costRow(w world, n int, like *job) (row string, wrong bool, err error) {
+func (s *subject) costRow(w world, n int, like *calls.Call) (row string, isOff bool, err error) {
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{observe: m.see}, func(g *group) error {
-		j := like.on(n)
-		if _, err := g.supported([]*job{j}); err != nil {
+		j := like.On(n)
+		if _, err := g.supported([]*calls.Call{j}); err != nil {
 			return err
 		}
-		shape, d := j.shape(g), &m.declared[0]
+		shape, d := g.shapeOf(j), &m.declared[0]
 		err := g.each(func(r *rank) error { return r.attempt(j).call(context.Background()) })
 		row = fmt.Sprintf("\n  %5d %8d %8d %8d %9d %8d %9d", n, shape.Bytes, shape.Total, m.total().Steps, d.Steps, m.total().Bytes, d.Bytes)
 		return err
 	})
 	return row, m.compare() != nil, err
-}
-
-// on returns a call like j on n ranks, with blocks of equal length.
-func (j *job) on(n int) *job {
-	like := &job{coll: j.coll, ranks: n, dtype: j.dtype, op: j.op, count: j.count, root: min(j.root, n-1)}
-	each := func(length int) []int { return slices.Repeat([]int{length}, n) }
-	switch {
-	case j.matrix != nil:
-		like.matrix = slices.Repeat([][]int{each(j.matrix[0][0])}, n)
-	case j.counts != nil:
-		like.counts = each(j.counts[0])
-	case j.coll == ccl.CollAllToAll:
-		like.matrix = slices.Repeat([][]int{each(j.count / n)}, n)
-	case j.coll == ccl.CollReduceScatter || j.coll == ccl.CollScatter:
-		like.counts = each(j.count / n)
-	case j.coll == ccl.CollAllGather || j.coll == ccl.CollGather:
-		like.counts = each(j.count)
-	}
-	return like
 }

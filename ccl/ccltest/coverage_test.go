@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"maps"
 	"os"
 	"slices"
@@ -142,7 +143,7 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, shor
 		if target.coll != coll {
 			continue
 		}
-		for name, jobs := range map[string]func(*group) []*job{
+		for name, jobs := range map[string]func(*group) []*calls.Call{
 			"Result": (*group).resultJobs, "Pieces": (*group).pieceJobs,
 			"Guards": (*group).guardJobs, "InPlace": (*group).placedJobs,
 		} {
@@ -152,7 +153,7 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, shor
 					if n == 1 {
 						continue // no kernel runs
 					}
-					if name == "InPlace" && (coll == ccl.CollBroadcast || coll == ccl.CollAllToAll) {
+					if like := (calls.Call{Coll: coll}); name == "InPlace" && !like.HasPlacing() {
 						continue
 					}
 					err := target.with(w, n, probe{}, func(g *group) error {
@@ -178,23 +179,23 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, shor
 	return seen, short
 }
 
-func (c *coverage) add(j *job, g *group) {
-	op := opName(j.op)
+func (c *coverage) add(j *calls.Call, g *group) {
+	op := opName(j.Op)
 	c.calls++
-	c.pairs[fmt.Sprint(j.dtype, op)] = true
-	c.dtypes[j.dtype] = true
-	c.ranks[j.ranks], c.roots[j.root] = true, true
-	c.bytes = append(c.bytes, j.shape(g).Bytes)
+	c.pairs[fmt.Sprint(j.DType, op)] = true
+	c.dtypes[j.DType] = true
+	c.ranks[j.Ranks], c.roots[j.Root] = true, true
+	c.bytes = append(c.bytes, g.shapeOf(j).Bytes)
 	c.worlds = append(c.worlds, g.world.name)
-	if j.counts != nil || j.matrix != nil {
-		c.blocks = append(c.blocks, map[bool]string{true: "equal", false: "different"}[j.equalBlocks()])
-		if j.coll != ccl.CollReduceScatter {
-			c.blocks = append(c.blocks, [...]string{"packed", "with gaps", "in reverse", "each rank's own order"}[j.places])
+	if j.Counts != nil || j.Matrix != nil {
+		c.blocks = append(c.blocks, map[bool]string{true: "equal", false: "different"}[j.EqualBlocks()])
+		if j.Coll != ccl.CollReduceScatter {
+			c.blocks = append(c.blocks, [...]string{"packed", "with gaps", "in reverse", "each rank's own order"}[j.Places])
 		}
 	}
-	for r := range j.ranks {
-		if _, ok := j.shared(r, j.send(r), j.recv(r)); ok && j.coll != ccl.CollBroadcast {
-			c.placings = append(c.placings, [...]string{"", "all", "even ranks", "odd ranks"}[j.placing])
+	for r := range j.Ranks {
+		if _, ok := j.InPlace(r); ok && j.HasPlacing() {
+			c.placings = append(c.placings, [...]string{"", "all", "even ranks", "odd ranks"}[j.Placing])
 			break
 		}
 	}
@@ -203,17 +204,16 @@ func (c *coverage) add(j *job, g *group) {
 // opName returns the operation's name, "user" for every user-defined one.
 func opName(op ccl.Op) string {
 	name, _, _ := strings.Cut(op.String(), "(")
-	if strings.HasPrefix(name, "ccltest:") {
+	if strings.HasPrefix(name, "calls:") {
 		return "user"
 	}
 	return name
 }
 
 func possiblePairs(coll ccl.Collective) int {
-	g := &group{s: &subject{coll: coll}}
 	pairs := 0
-	for i := range kinds {
-		pairs += len(g.ops(&kinds[i]))
+	for i := range calls.Kinds {
+		pairs += len(calls.Kinds[i].OpsFor(coll))
 	}
 	return pairs
 }

@@ -28,6 +28,7 @@ func (g *group) runKernel(c *ccl.Call, observe func(*ccl.Call)) (err error) {
 			g.culprit.CompareAndSwap(nil, &culprit{c.Rank(), err})
 		}
 	}()
+
 	err = g.s.kernel().Run(c)
 	if observe != nil {
 		observe(c)

@@ -53,7 +53,7 @@
 //	      rank 1 waits for rank 0 to take a message: Send at mine.go:41
 //	    world: poll: goroutines that share memory; each runs its own part
 //	    rule: Messages: every message is received: by the rank it is sent to, ...
-//	    again: go test -run '^TestConformance$/^broadcast$/^Messages$/^poll$/^ranks=2$' example.com/mine
+//	    again: go test -run '^TestConformance$/^broadcast$/^Messages$/^poll$/^ranks=2$' example.org/m
 //	    messages of the call, by rank: step, verb, elements of which buffer
 //	      rank 0
 //	         1  Send            in[0:1] to 1
@@ -129,11 +129,11 @@
 //
 // # Failure
 //
-// A check ends at its first failure. The next checks still run, unless the failed one is
-// one of the first five, on which they depend, or the kernel hangs. A hang in a verb costs
-// one timeout of 5 seconds. A kernel that waits for something other than its verbs, or
-// never ends, cannot be interrupted: after 10 seconds in which no call ends the suite
-// reports it, with the stacks of the goroutines in the kernel, and continues without it. Without -fuzz,
-// [Fuzz] skips the other calls of a kernel that has hung, and says how many.
-// Equal stacks are shown once, with the number of their goroutines, also those of a leak.
+// A check ends at its first failure. The next checks still run, unless the failed one is one of the
+// first five, on which they depend, or the kernel hangs. A hang in a verb costs one timeout of 5
+// seconds. A kernel that waits for something other than its verbs, or never ends, cannot be
+// interrupted: after 10 seconds in which no call ends the suite reports it, with the stacks of the
+// goroutines in the kernel, and continues without it. Without -fuzz, [Fuzz] skips the other calls
+// of a kernel that has hung, and says how many. Equal stacks are shown once, with the number of
+// their goroutines, also those of a leak.
 package ccltest

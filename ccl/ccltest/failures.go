@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -15,18 +16,19 @@ import (
 const few = 5
 
 // sample returns a call with data on all ranks, about as many elements for each rank.
-func (g *group) sample(elements int) (*job, error) {
+func (g *group) sample(elements int) (*calls.Call, error) {
 	n := len(g.ranks)
-	j := g.call(ccl.Int32, ccl.Sum, elements*n+1, n-1)
+	j := g.newCall(ccl.Int32, ccl.Sum, elements*n+1, n-1)
 	for r := range n {
-		if j.counts != nil {
-			j.counts[r] = elements + r
+		if j.Counts != nil {
+			j.Counts[r] = elements + r
 		}
-		for to := range j.matrix {
-			j.matrix[r][to] = elements + (r+2*to)%3
+		for to := range j.Matrix {
+			j.Matrix[r][to] = elements + (r+2*to)%3
 		}
 	}
-	jobs := []*job{j}
+
+	jobs := []*calls.Call{j}
 	if k := g.s.kernel(); k.Supports != nil {
 		jobs = append(jobs, g.jobs()...)
 	}
@@ -38,7 +40,7 @@ func (g *group) sample(elements int) (*job, error) {
 }
 
 // sampled connects n ranks in world w, which all run script with the same call.
-func (s *subject) sampled(w world, n int, p probe, script func(r *rank, j *job) error) error {
+func (s *subject) sampled(w world, n int, p probe, script func(r *rank, j *calls.Call) error) error {
 	return s.with(w, n, p, func(g *group) error {
 		j, err := g.sample(few)
 		if err != nil {
@@ -61,7 +63,7 @@ func cancels(s *subject, w world, n int) error {
 func cancelledBefore(s *subject, w world, n int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+	return s.sampled(w, n, probe{}, func(r *rank, j *calls.Call) error {
 		a := r.attempt(j)
 		if err := a.call(ctx); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("the context had ended before the call, which returned %v", err)
@@ -69,7 +71,7 @@ func cancelledBefore(s *subject, w world, n int) error {
 		if err := a.call(context.Background()); err != nil {
 			return fmt.Errorf("the call after one that all ranks refused: %w", err)
 		}
-		return a.right()
+		return a.Right()
 	})
 }
 
@@ -88,7 +90,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 			}()
 		}
 	}}
-	return s.sampled(w, n, p, func(r *rank, j *job) error {
+	return s.sampled(w, n, p, func(r *rank, j *calls.Call) error {
 		a := r.attempt(j)
 		switch r.me {
 		case 0:
@@ -99,6 +101,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 				return fmt.Errorf("cancelled while it waited, the call returned %v", err)
 			}
 			return nil
+
 		case n - 1:
 			<-returned
 		}
@@ -108,7 +111,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 
 // missing makes a call on all ranks except the last.
 func missing(s *subject, w world, n int) error {
-	return s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+	return s.sampled(w, n, probe{}, func(r *rank, j *calls.Call) error {
 		if r.me == n-1 {
 			return nil
 		}
@@ -133,8 +136,8 @@ func namesAborter(err error, by int) error {
 type exit struct {
 	name string
 	do   func(r *rank, cancel func())
-	// own checks the error of the rank that exits, others the error of each other rank.
-	own, others func(err error, who int) error
+	// self checks the error of the rank that exits, others the error of each other rank.
+	self, others func(err error, who int) error
 }
 
 var errGaveUp = errors.New("gave up")
@@ -172,8 +175,7 @@ func namesLost(err error, who int) error {
 // are awake run the others' bodies, it repeats this with a call long enough for that.
 func leaves(s *subject, w world, n int) error {
 	helped := 34 << 10 // of 4 bytes each: the inputs and outputs of n ranks are longer than 256 KiB
-	switch s.coll {
-	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
+	if s.coll.Input() != s.coll.Output() {
 		helped *= 2 // only one of the two is that long
 	}
 	lengths := []int{few}
@@ -188,6 +190,7 @@ func leaves(s *subject, w world, n int) error {
 		if length > few {
 			dense = 4
 		}
+
 		for i, e := range exits {
 			for trigger := range n {
 				step := (i + trigger) % stride
@@ -200,6 +203,7 @@ func leaves(s *subject, w world, n int) error {
 					if !reached {
 						break
 					}
+
 					step += stride << (tried / dense)
 				}
 			}
@@ -232,12 +236,14 @@ func (l *leaving) try() (reached bool, err error) {
 			act()
 		}
 	}}
+
 	err = l.s.with(l.w, l.n, p, func(g *group) error {
 		act = func() { l.exit.do(g.ranks[l.who], cancel) }
 		j, err := g.sample(l.length)
 		if err != nil {
 			return err
 		}
+
 		attempts := make([]attempt, l.n)
 		err = g.each(func(r *rank) error {
 			if err := r.comm.Barrier(context.Background()); err != nil {
@@ -246,32 +252,35 @@ func (l *leaving) try() (reached bool, err error) {
 			if r.me == l.trigger {
 				armed.Store(true)
 			}
-			mine := context.Background()
+			within := context.Background()
 			if r.me == l.who {
-				mine = ctx
+				within = ctx
 			}
+
 			a := r.attempt(j)
 			attempts[r.me] = a
-			err := a.call(mine)
+			err := a.call(within)
 			switch {
 			case err == nil:
-				if err = a.right(); err != nil {
+				if err = a.Right(); err != nil {
 					err = fmt.Errorf("its call returned no error, but %w", err)
 				}
 			case r.me == l.who:
-				err = l.exit.own(err, l.who)
+				err = l.exit.self(err, l.who)
+
 			default:
 				err = l.exit.others(err, l.who)
 			}
-			err = errors.Join(err, a.fences())
-			a.spoil()
+			err = errors.Join(err, a.Fences())
+			a.Spoil()
 			return err
 		})
 		if err != nil {
 			return err
 		}
+
 		for r, a := range attempts {
-			if err := a.untouched(); err != nil {
+			if err := a.Untouched(); err != nil {
 				return fmt.Errorf("rank %d: %w", r, err)
 			}
 		}

@@ -5,20 +5,22 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the world and its
-// delays, 1 to 16 ranks or those of Ranks and Extents, type, operation, root, counts, and the positions of the buffers.
-// Fuzz checks the rules of Completes, Messages, Supports, Result, Guards, SameBits and Cost;
-// a failure names the broken one. It skips calls that the kernel does not support, and
+// Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the world and its delays,
+// 1 to 16 ranks or those of Ranks and Extents, type, operation, root, counts, and the positions of
+// the buffers. Fuzz checks the rules of Completes, Messages, Supports, Result, Guards, SameBits and
+// Cost; a failure names the broken one. It skips calls that the kernel does not support, and
 // numbers of ranks that the topology does not allow.
 //
-// Without -fuzz it is a plain test of a few dozen calls for each kernel. Once a kernel has hung in one of them
-// the test has failed, and its other calls are skipped: each would last as long as the timeout.
+// Without -fuzz it is a plain test of a few dozen calls for each kernel. Once a kernel has hung in
+// one of them the test has failed, and its other calls are skipped: each would last as long as the
+// timeout.
 func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	s := newSubject(a, opts)
 	if err := s.validate(); err != nil {
@@ -28,12 +30,14 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	for _, in := range seeds(len(targets)) {
 		f.Add(in.kernel, in.world, in.ranks, in.dtype, in.op, in.root, in.layout, in.count, in.counts, in.delays)
 	}
+
 	var after afterHang
 	f.Cleanup(func() {
 		if text := after.text(); text != "" {
 			f.Log(text)
 		}
 	})
+
 	f.Fuzz(func(t *testing.T, kernel, world, ranks, dtype, op, root, layout uint8, count uint16, counts []byte, delays uint64) {
 		in := input{kernel, world, ranks, dtype, op, root, layout, count, counts, delays}
 		target := choose(targets, kernel)
@@ -44,6 +48,7 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 		if stuck(err) {
 			after.note(target, t.Name())
 		}
+
 		if skip, ok := errors.AsType[*skipped](err); ok {
 			t.Skip(skip.why)
 		}
@@ -51,8 +56,8 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	})
 }
 
-// fuzzing reports whether the fuzzer chooses inputs, and not only the seeds are tried. The fuzzer repeats
-// an input that fails, to make it smaller.
+// fuzzing reports whether the fuzzer chooses inputs, and not only the seeds are tried. The fuzzer
+// repeats an input that fails, to make it smaller.
 func fuzzing() bool {
 	pattern := flag.Lookup("test.fuzz")
 	return pattern != nil && pattern.Value.String() != ""
@@ -122,7 +127,7 @@ func seeds(kernels int) []input {
 	var all []input
 	for kernel := range kernels {
 		for i := range 32 {
-			h := mix(uint64(i))
+			h := calls.Mix(uint64(i))
 			in := input{
 				kernel: uint8(kernel), world: uint8(i), ranks: uint8(i), dtype: uint8(i * 3), op: uint8(h), root: uint8(h >> 8),
 				layout: uint8(h >> 16), count: uint16(h >> 24 % (8 << (i % 8))),
@@ -133,6 +138,7 @@ func seeds(kernels int) []input {
 			if i%3 == 0 {
 				in.counts = []byte{0, 1, uint8(h >> 40), 0, uint8(h >> 48)}
 			}
+
 			if i/4%2 > 0 {
 				in.delays = h
 			}
@@ -146,48 +152,51 @@ func seeds(kernels int) []input {
 func choose[T any](choices []T, x uint8) T { return choices[int(x)%len(choices)] }
 
 // decode returns the call that the input stands for.
-func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *job) {
+func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *calls.Call) {
 	s = choose(targets, in.kernel)
 	w = choose([]world{poll, park, arena, smallest}, in.world)
 	if in.delays != 0 {
 		w = jittered(w)[0]
 	}
+
 	z := choose(s.sizes(), in.ranks)
 	s, n = s.at(z), z.ranks
-	t := choose(kinds, in.dtype)
+	t := choose(calls.Kinds, in.dtype)
 	g := &group{s: s, ranks: make([]*rank, n)}
-	count := int(in.count) % (1 + w.brief()/t.dtype.Size())
+	count := int(in.count) % (1 + w.brief()/t.DType.Size())
 	if s.coll.Reduces() {
 		count = max(count, 1)
 	}
-	j = g.call(t.dtype, choose(g.ops(&t), in.op), count, int(in.root))
-	j.placing, j.places, j.shift = placing(in.layout%4), places(in.layout/4%4), int(in.layout/16%4)
+
+	j = g.newCall(t.DType, choose(t.OpsFor(g.s.coll), in.op), count, int(in.root))
+	j.Placing, j.Places, j.Shift = calls.Placing(in.layout%4), calls.Places(in.layout/4%4), int(in.layout/16%4)
 	for r, n := range in.counts {
 		switch {
-		case r < len(j.counts):
-			j.counts[r] = int(n)
-		case n > 0 && r < len(j.matrix)*len(j.matrix):
-			j.matrix[r/len(j.matrix)][r%len(j.matrix)] = int(n)
+		case r < len(j.Counts):
+			j.Counts[r] = int(n)
+		case n > 0 && r < len(j.Matrix)*len(j.Matrix):
+			j.Matrix[r/len(j.Matrix)][r%len(j.Matrix)] = int(n)
 		}
 	}
-	if j.coll == ccl.CollReduceScatter && total(j.counts) == 0 {
-		j.counts[j.root] = 1
+
+	if j.Coll == ccl.CollReduceScatter && j.Shape().Bytes == 0 {
+		j.Counts[j.Root] = 1
 	}
 	if s.coll.Reduces() && in.layout >= 128 {
-		j.numbers = peculiar(&t, j.op)
+		j.Numbers = peculiar(&t, j.Op)
 	}
 	return s, w, n, j
 }
 
 // peculiar returns the kind of inexact inputs of a reduction, or exact if it has none.
-func peculiar(t *kind, op ccl.Op) numbers {
+func peculiar(t *calls.Kind, op ccl.Op) calls.Numbers {
 	switch {
-	case !t.float:
-		return exact
+	case !t.IsFloat:
+		return calls.Exact
 	case op == ccl.Min || op == ccl.Max:
-		return odd
+		return calls.Odd
 	}
-	return rough
+	return calls.Rough
 }
 
 // try makes the call and returns the check whose rule it broke, with the error.
@@ -201,9 +210,10 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 		broken = checkNamed(name)
 		return w.in(fmt.Errorf("%s, %d ranks: %v: %w", w.name, n, j, err))
 	}
+
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{seed: in.delays, observe: m.see}, func(g *group) error {
-		if _, err := g.supported([]*job{j}); err != nil {
+		if _, err := g.supported([]*calls.Call{j}); err != nil {
 			return err
 		}
 		attempts := make([]attempt, n)
@@ -211,23 +221,26 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 			attempts[r.me] = r.attempt(j)
 			return attempts[r.me].call(context.Background())
 		})
+
 		if err != nil {
 			return breaks(blame(err), s.supposed(err))
 		}
-		j.results = make([][]uint64, n)
+
+		j.Results = make([][]uint64, n)
 		for r, a := range attempts {
-			if err := a.right(); err != nil {
+			if err := a.Right(); err != nil {
 				return breaks("Result", g.charted(fmt.Errorf("rank %d: %w", r, err)))
 			}
-			if err := a.fences(); err != nil {
+			if err := a.Fences(); err != nil {
 				return breaks("Guards", g.charted(fmt.Errorf("rank %d: %w", r, err)))
 			}
-			_ = a.note()
+			_ = a.Note()
 		}
-		if err := compare([]*job{j}, []*job{j}); err != nil {
+
+		if err := compare([]*calls.Call{j}, []*calls.Call{j}); err != nil {
 			return breaks("SameBits", g.charted(err))
 		}
-		if n > 1 && j.shape(g).Total > 0 && j.equalBlocks() && s.declares(w) {
+		if n > 1 && g.shapeOf(j).Total > 0 && j.EqualBlocks() && s.declares(w) {
 			if err := m.compare(); err != nil {
 				return breaks("Cost", g.charted(err))
 			}

@@ -86,7 +86,7 @@ func TestSeeds(t *testing.T) {
 	worlds, ranks, dtypes, ops, counts := map[string]bool{}, map[int]bool{}, map[ccl.DType]bool{}, map[ccl.Op]bool{}, map[int]bool{}
 	for _, in := range seeds(1) {
 		_, w, n, j := in.decode([]*subject{subjectOf(ccl.CollAllReduce, ringReduceKernel(none))})
-		worlds[w.name], ranks[n], dtypes[j.dtype], ops[j.op], counts[j.count] = true, true, true, true, true
+		worlds[w.name], ranks[n], dtypes[j.DType], ops[j.Op], counts[j.Count] = true, true, true, true, true
 	}
 	if len(worlds) != 8 || len(ranks) != mostRanks || len(dtypes) != len(ccl.DTypes()) || len(ops) < len(ccl.Ops()) || len(counts) < 20 {
 		t.Errorf("%v\n%v\n%v\n%v\n%v", worlds, ranks, dtypes, ops, counts)

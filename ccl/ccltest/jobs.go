@@ -1,54 +1,15 @@
 package ccltest
 
 import (
+	"github.com/goccl/goccl/test/calls"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// call returns a call of about count elements: in a vector, or in all blocks of one input
-// together. k selects everything else; in groups of n ranks k and k+n have the same root.
-func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
-	n, h := len(g.ranks), mix(uint64(k))
-	j := &job{coll: g.s.coll, ranks: n, dtype: d, count: count, root: k % n, vform: h>>16%4 == 0}
-	if g.s.coll.Reduces() {
-		j.op = op
-	}
-	style, who := int(h%4), int(h>>8%uint64(n))
-	switch g.s.coll {
-	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
-		j.counts = deal(count, n, style, who)
-	case ccl.CollAllToAll:
-		for from := range n {
-			j.matrix = append(j.matrix, deal(count, n, style, who))
-			if style > 0 { // no two rows are equal
-				style, who = 1+style%3, (who+from)%n
-			}
-		}
-	}
-	return j
-}
-
-// deal divides about count elements among n ranks: evenly in style 0, otherwise not.
-func deal(count, n, style, who int) []int {
-	counts := make([]int, n)
-	for r := range counts {
-		lo, hi := ccl.BlockRange(count, r, n)
-		switch style {
-		case 0:
-			counts[r] = max(count/n, min(count, 1))
-		case 1:
-			counts[r] = hi - lo
-		case 2: // all to one rank
-			counts[who] = count
-		case 3: // from almost none to twice the average
-			counts[(who+r)%n] = (hi-lo)*2*r/n + (r+who)%2
-		}
-	}
-	if style == 3 && total(counts) == 0 {
-		counts[who] = count
-	}
-	return counts
+// newCall returns a call of about count elements; k selects everything else.
+func (g *group) newCall(d ccl.DType, op ccl.Op, count, k int) *calls.Call {
+	return calls.New(g.s.coll, len(g.ranks), d, op, count, k)
 }
 
 // sizes returns lengths around the number of ranks, and a longer one.
@@ -70,33 +31,27 @@ func distinct(counts ...int) []int {
 
 // edges returns calls around the lengths of inputs, from least to most bytes, at which some
 // part switches paths. Each is tried with two types.
-func (g *group) edges(least, most int) []*job {
+func (g *group) edges(least, most int) []*calls.Call {
 	n, spread := len(g.ranks), 1
-	if g.s.coll == ccl.CollAllGather || g.s.coll == ccl.CollGather {
+	if g.s.coll.Input() == ccl.RankBlock {
 		spread = n // all inputs together are n times as long
 	}
-	var jobs []*job
+
+	var jobs []*calls.Call
 	for i, at := range g.switches {
 		if at < least || at*spread > most {
 			continue
 		}
+
 		for k := range 6 {
-			t := kinds[(i*3+k+n)%len(kinds)]
-			if count := at/t.dtype.Size() + k%3 - 1; count > 0 {
-				ops := g.ops(&t)
-				jobs = append(jobs, g.call(t.dtype, ops[(i+k)%len(ops)], count*spread, len(jobs)))
+			t := calls.Kinds[(i*3+k+n)%len(calls.Kinds)]
+			if count := at/t.DType.Size() + k%3 - 1; count > 0 {
+				ops := t.OpsFor(g.s.coll)
+				jobs = append(jobs, g.newCall(t.DType, ops[(i+k)%len(ops)], count*spread, len(jobs)))
 			}
 		}
 	}
 	return jobs
-}
-
-// ops returns the collective's operations on a type: a scan has no Avg.
-func (g *group) ops(t *kind) []ccl.Op {
-	if g.s.coll != ccl.CollScan && g.s.coll != ccl.CollExScan {
-		return t.ops
-	}
-	return slices.DeleteFunc(slices.Clone(t.ops), func(op ccl.Op) bool { return op == ccl.Avg })
 }
 
 // brief returns the length in bytes up to which calls are cheap.
@@ -111,8 +66,8 @@ func (w world) brief() int {
 const long = 600 << 10
 
 // jobs returns brief calls of all kinds.
-func (g *group) jobs() []*job {
-	var jobs []*job
+func (g *group) jobs() []*calls.Call {
+	var jobs []*calls.Call
 	if g.s.coll.Reduces() {
 		jobs = g.reductions()
 	} else {
@@ -123,35 +78,38 @@ func (g *group) jobs() []*job {
 
 // reductions pairs all types with all their operations, each at a short size that depends
 // on the number of ranks, and samples pairs at the longer size.
-func (g *group) reductions() []*job {
-	var jobs []*job
-	add := func(t *kind, op ccl.Op, count int, of numbers) {
-		j := g.call(t.dtype, op, count, len(jobs))
-		j.numbers = of
+func (g *group) reductions() []*calls.Call {
+	var jobs []*calls.Call
+	add := func(t *calls.Kind, op ccl.Op, count int, of calls.Numbers) {
+		j := g.newCall(t.DType, op, count, len(jobs))
+		j.Numbers = of
 		jobs = append(jobs, j)
 	}
+
 	short, longer := g.sizes()
-	for i := range kinds {
-		t := &kinds[i]
-		ops := g.ops(t)
+	for i := range calls.Kinds {
+		t := &calls.Kinds[i]
+		ops := t.OpsFor(g.s.coll)
 		for k, op := range ops {
-			add(t, op, short[(i+k)*(1+len(g.ranks)%3)%len(short)], exact)
+			add(t, op, short[(i+k)*(1+len(g.ranks)%3)%len(short)], calls.Exact)
 		}
-		add(t, ops[(i+len(g.ranks))%len(ops)], longer, exact)
-		if !t.float {
+		add(t, ops[(i+len(g.ranks))%len(ops)], longer, calls.Exact)
+		if !t.IsFloat {
 			continue
 		}
+
 		for _, op := range ops {
 			switch op {
 			case ccl.Min, ccl.Max:
-				add(t, op, 61, odd)
+				add(t, op, 61, calls.Odd)
 			default:
-				add(t, op, 7, rough)
-				add(t, op, 97, rough)
+				add(t, op, 7, calls.Rough)
+				add(t, op, 97, calls.Rough)
 			}
-			if op == ccl.Avg && t.dtype == ccl.Float16 {
-				add(t, op, 5, large)
-				add(t, op, longer, large)
+
+			if op == ccl.Avg && t.DType == ccl.Float16 {
+				add(t, op, 5, calls.Large)
+				add(t, op, longer, calls.Large)
 			}
 		}
 	}
@@ -159,35 +117,35 @@ func (g *group) reductions() []*job {
 }
 
 // moves combines all types, roots and sizes, including no elements.
-func (g *group) moves() []*job {
-	var jobs []*job
+func (g *group) moves() []*calls.Call {
+	var jobs []*calls.Call
 	short, longer := g.sizes()
 	sizes := append(short, longer, 0)
 	n := len(g.ranks)
 	for i := range max(2*n, 48) {
 		round, root := i/n, i%n
-		t, count := kinds[(round+root)%len(kinds)], sizes[(round+2*root)%len(sizes)]
-		jobs = append(jobs, g.call(t.dtype, ccl.Sum, count, i))
+		t, count := calls.Kinds[(round+root)%len(calls.Kinds)], sizes[(round+2*root)%len(sizes)]
+		jobs = append(jobs, g.newCall(t.DType, ccl.Sum, count, i))
 	}
 	return jobs
 }
 
 // longJobs returns one or two long calls. They are slow, and two ranks suffice.
-func (g *group) longJobs() []*job {
+func (g *group) longJobs() []*calls.Call {
 	if len(g.ranks) != 2 || g.world.scarce || g.s.short {
 		return nil
 	}
-	t := kinds[(int(g.s.coll)+len(g.world.name))%len(kinds)]
-	ops := g.ops(&t)
+	t := calls.Kinds[(int(g.s.coll)+len(g.world.name))%len(calls.Kinds)]
+	ops := t.OpsFor(g.s.coll)
 	k := int(g.s.coll) / 2
-	jobs := []*job{g.call(t.dtype, ops[k%len(ops)], long/t.dtype.Size(), k)}
-	return append(jobs, g.some(1, g.edges(g.world.brief()+1, long))...)
+	jobs := []*calls.Call{g.newCall(t.DType, ops[k%len(ops)], long/t.DType.Size(), k)}
+	return append(jobs, g.pick(1, g.edges(g.world.brief()+1, long))...)
 }
 
-// some returns the first job and about most of the others, fewer with -short and -race. The
+// pick returns the first job and about most of the others, fewer with -short and -race. The
 // selection depends on the number of ranks and the world, so that the cases of a check together
 // include all jobs.
-func (g *group) some(most int, jobs []*job) []*job {
+func (g *group) pick(most int, jobs []*calls.Call) []*calls.Call {
 	return g.sampleOf(g.thinned(most/2, most), jobs)
 }
 
@@ -203,11 +161,11 @@ func (g *group) thinned(short, all int) int {
 // fewRanks is the size of the largest group that thinned does not thin further.
 const fewRanks = 4
 
-func (g *group) sampleOf(most int, jobs []*job) []*job {
-	var taken []*job
-	seed := mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
+func (g *group) sampleOf(most int, jobs []*calls.Call) []*calls.Call {
+	var taken []*calls.Call
+	seed := calls.Mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
 	for i, j := range jobs {
-		if i == 0 || mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
+		if i == 0 || calls.Mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
 			taken = append(taken, j)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"hash/fnv"
 	"os"
 	"path/filepath"
@@ -166,14 +167,14 @@ func (p *process) run(s *subject) error {
 	if whole.Name() != "mpi" {
 		return fmt.Errorf("transport %s connects the ranks", whole.Name())
 	}
-	some := upsideDown(whole.Size())
-	if slices.Contains(some, whole.Rank()) {
-		part, err := whole.(transport.Groups).Group(p.ctx, someNumber, some)
+	pick := upsideDown(whole.Size())
+	if slices.Contains(pick, whole.Rank()) {
+		part, err := whole.(transport.Groups).Group(p.ctx, someNumber, pick)
 		if err != nil {
 			return err
 		}
 		if err := p.makeCalls(s, part, (p.calls+2)/3); err != nil {
-			return fmt.Errorf("group of ranks %v: %w", some, err)
+			return fmt.Errorf("group of ranks %v: %w", pick, err)
 		}
 	}
 	return p.makeCalls(s, whole, p.calls)
@@ -231,7 +232,7 @@ func (r *rank) makeCalls(p *process, most int) error {
 			return err
 		}
 	}
-	cannot := slices.DeleteFunc(all, func(j *job) bool { return slices.Contains(can, j) })
+	cannot := slices.DeleteFunc(all, func(j *calls.Call) bool { return slices.Contains(can, j) })
 	for _, j := range p.draw(r.g, 2, cannot) {
 		if err := r.admission(j); err != nil {
 			return fmt.Errorf("%v: %w", j, err)
@@ -241,25 +242,25 @@ func (r *rank) makeCalls(p *process, most int) error {
 }
 
 // launchedJobs are calls of all kinds, in place or not and with buffers and blocks at any position.
-func (g *group) launchedJobs() []*job {
+func (g *group) launchedJobs() []*calls.Call {
 	jobs := g.jobs()
 	if !g.world.scarce { // its chunks are long
 		jobs = append(jobs, g.edges(g.world.brief()+1, long)...)
 	}
 	if g.s.kernel().Native { // NaN and the sign of zero are the library's
-		jobs = slices.DeleteFunc(jobs, func(j *job) bool { return j.numbers == odd })
+		jobs = slices.DeleteFunc(jobs, func(j *calls.Call) bool { return j.Numbers == calls.Odd })
 	}
 	for i, j := range jobs {
-		j.shift, j.places = i%4, places(i/4%4)
-		if j.coll != ccl.CollBroadcast && j.coll != ccl.CollAllToAll {
-			j.placing = placing(i / 2 % 4)
+		j.Shift, j.Places = i%4, calls.Places(i/4%4)
+		if j.HasPlacing() {
+			j.Placing = calls.Placing(i / 2 % 4)
 		}
 	}
 	return jobs
 }
 
 // draw returns about most of the jobs, and at least one; all if most is 0. It returns the same ones on all ranks.
-func (p *process) draw(g *group, most int, jobs []*job) (drawn []*job) {
+func (p *process) draw(g *group, most int, jobs []*calls.Call) (drawn []*calls.Call) {
 	if most == 0 || len(jobs) <= most {
 		return jobs
 	}
@@ -267,7 +268,7 @@ func (p *process) draw(g *group, most int, jobs []*job) (drawn []*job) {
 	fmt.Fprint(h, g.s.algorithm.Name, g.s.params, g.s.topology, g.s.coll, len(g.ranks), p.seed)
 	seed := h.Sum64()
 	for i, j := range jobs {
-		if mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
+		if calls.Mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
 			drawn = append(drawn, j)
 		}
 	}
@@ -278,7 +279,7 @@ func (p *process) draw(g *group, most int, jobs []*job) (drawn []*job) {
 }
 
 // rejected makes a call of a kernel that supports none in this group. The error says what the group lacks.
-func (r *rank) rejected(j *job) error {
+func (r *rank) rejected(j *calls.Call) error {
 	name := r.g.s.algorithm.Name
 	why := lacks[name]
 	switch {

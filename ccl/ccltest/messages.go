@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// calls makes calls of all kinds, without checking their results, and returns their error.
+// calls makes calls of all calls.Kinds, without checking their results, and returns their error.
 // It makes them once for three checks, each of which judges the error by its own rule.
 func (s *subject) calls(w world, n int) error {
 	key := fmt.Sprintf("%s/%d/%dx%d", w.name, n, s.w, s.h)
@@ -17,7 +17,7 @@ func (s *subject) calls(w world, n int) error {
 		return err
 	}
 	err = s.with(w, n, probe{}, func(g *group) error {
-		return g.run(g.some(60, g.jobs()), func(attempt) error { return nil })
+		return g.run(g.pick(60, g.jobs()), func(attempt) error { return nil })
 	})
 	s.made[key] = err
 	return err
@@ -56,6 +56,7 @@ func blame(err error) string {
 		return "Completes"
 	case astray(err):
 		return "Messages"
+
 	case disagree || errors.Is(err, ccl.ErrNotImplemented):
 		return "Supports"
 	}
@@ -73,6 +74,7 @@ func (s *subject) supposed(err error) error {
 	case kind != "Completes":
 		return err
 	}
+
 	if s.kernel().Supports == nil {
 		return fmt.Errorf("the kernel has no Supports, so it has to do every shape; this one %s: %w", what, err)
 	}

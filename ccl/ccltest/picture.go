@@ -30,9 +30,9 @@ const (
 	oddColour     = "#c53030"
 )
 
-// draw returns the chart as an SVG: a line for each rank, from left to right the steps, and an arrow
-// for each message. A message that is not received or not sent, or whose length is not the expected
-// one, is red; one that is not sent is dashed.
+// draw returns the chart as an SVG: a line for each rank, from left to right the steps, and an
+// arrow for each message. A message that is not received or not sent, or whose length is not the
+// expected one, is red; one that is not sent is dashed.
 func (c *chart) draw(title string) string {
 	steps, ranks := max(1, min(c.steps(), mostColumns)), min(len(c.ranks), mostLines)
 	width := max(leftMargin+(steps+1)*columnWidth, 20+len(title)*titleWidth)
@@ -46,6 +46,7 @@ func (c *chart) draw(title string) string {
 <rect width="%[1]d" height="%[2]d" fill="white"/>
 <text x="10" y="20" font-weight="bold">%[5]s</text>
 `, width, height, messageColour, oddColour, html.EscapeString(title))
+
 	for step := range steps {
 		fmt.Fprintf(&b, `<text x="%d" y="50" text-anchor="middle" fill="#555">step %d</text>`+"\n", column(step)+columnWidth/2, step+1)
 	}
@@ -53,6 +54,7 @@ func (c *chart) draw(title string) string {
 		fmt.Fprintf(&b, `<text x="10" y="%d">rank %d</text>`+"\n", line(r)+4, r)
 		fmt.Fprintf(&b, `<path d="M%d,%d H%d" stroke="%s"/>`+"\n", leftMargin, line(r), width-10, lineColour)
 	}
+
 	for r := range ranks {
 		at := 0
 		for i := range c.ranks[r] {
@@ -63,6 +65,7 @@ func (c *chart) draw(title string) string {
 			if x.To != verbs.None && x.sentAt <= mostColumns && x.To < ranks {
 				b.WriteString(x.arrow(r).draw())
 			}
+
 			at = max(at, x.sentAt, x.gotAt)
 		}
 	}
@@ -118,6 +121,7 @@ func (a arrow) draw() string {
 	}
 	text := fmt.Sprintf(`<path d="M%d,%d L%d,%d" %s fill="none" marker-end="url(#%s)"><title>step %d, rank %d to rank %d, %s</title></path>`+"\n",
 		x1, y1, x2, y2, style, end, a.step, a.from, a.to, html.EscapeString(a.about))
+
 	colour := "#333"
 	if a.fate != received {
 		colour = oddColour

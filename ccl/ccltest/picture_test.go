@@ -3,6 +3,7 @@ package ccltest
 import (
 	"encoding/xml"
 	"errors"
+	"github.com/goccl/goccl/test/calls"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,8 +20,8 @@ func chartOf(t *testing.T, s *subject) *chart {
 	hangs(s)
 	var messages *chart
 	err := s.with(poll, 4, probe{}, func(g *group) error {
-		j := g.call(ccl.Float32, ccl.Sum, 4, 0)
-		_ = g.run([]*job{j}, attempt.right) // some of these kernels fail
+		j := g.newCall(ccl.Float32, ccl.Sum, 4, 0)
+		_ = g.run([]*calls.Call{j}, attempt.Right) // pick of these kernels fail
 		messages = g.chart()
 		return nil
 	})
@@ -121,7 +122,7 @@ func TestChartCountsSteps(t *testing.T) {
 	} {
 		m := newMeter(s, 4)
 		err := s.with(poll, 4, probe{observe: m.see}, func(g *group) error {
-			if err := g.run([]*job{g.call(ccl.Float32, ccl.Sum, 8, 0)}, attempt.right); err != nil {
+			if err := g.run([]*calls.Call{g.newCall(ccl.Float32, ccl.Sum, 8, 0)}, attempt.Right); err != nil {
 				return err
 			}
 			if got, want := g.chart().steps(), m.total().Steps; got != want {

@@ -37,19 +37,21 @@ func failure(err error, c *check, name string) string {
 			text += "\n" + e.chart.text()
 		}
 	}
+
 	return text
 }
 
 // pictureFile is the name of the picture among the artifacts of a test.
 const pictureFile = "messages.svg"
 
-// picture draws the messages of a failed call where go test keeps artifacts, and says where that is.
+// picture draws the messages of a failed call where go test keeps artifacts, and says where that
+// is.
 func picture(t *testing.T, err error) string {
 	e, ok := errors.AsType[*evidence](err)
 	if !ok || e.chart == nil {
 		return ""
 	}
-	if keep := flag.Lookup("test.artifacts"); keep == nil || keep.Value.String() != "true" {
+	if artifacts := flag.Lookup("test.artifacts"); artifacts == nil || artifacts.Value.String() != "true" {
 		return "\npicture: the same command with -artifacts draws these messages"
 	}
 	file := filepath.Join(t.ArtifactDir(), pictureFile)

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"runtime"
 	"time"
 )
 
 // state makes calls in two groups concurrently.
 func state(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(one *group) error {
-		return s.with(w, n, probe{}, func(two *group) error {
+	return s.with(w, n, probe{}, func(first *group) error {
+		return s.with(w, n, probe{}, func(second *group) error {
 			errs := make(chan error, 2)
-			for i, g := range []*group{one, two} {
+			for i, g := range []*group{first, second} {
 				go func() { errs <- g.twice(i > 0) }()
 			}
 			return cmp.Or(<-errs, <-errs)
@@ -24,28 +25,31 @@ func state(s *subject, w world, n int) error {
 // twice makes every call twice on the same buffers, with other inputs. fromMiddle rotates
 // the order of the calls.
 func (g *group) twice(fromMiddle bool) error {
-	jobs, err := g.supported(g.some(50, g.jobs()))
+	jobs, err := g.supported(g.pick(50, g.jobs()))
 	if err != nil {
 		return err
 	}
-	again, err := g.supported(g.some(50, g.jobs()))
+	again, err := g.supported(g.pick(50, g.jobs()))
 	if err != nil {
 		return err
 	}
+
 	for _, j := range again {
-		j.salt++
+		j.Salt++
 	}
+
 	return g.each(func(r *rank) error {
 		for i := range jobs {
 			if fromMiddle {
 				i = (i + len(jobs)/2) % len(jobs)
 			}
 			a := r.attempt(jobs[i])
-			if err := do(a, jobs[i], attempt.right); err != nil {
+			if err := do(a, jobs[i], attempt.Right); err != nil {
 				return err
 			}
-			a.renew(again[i])
-			if err := do(a, again[i], attempt.right); err != nil {
+
+			a.Renew(again[i])
+			if err := do(a, again[i], attempt.Right); err != nil {
 				return fmt.Errorf("again on the same buffers: %w", err)
 			}
 		}
@@ -65,9 +69,11 @@ func allocations(s *subject, w world, n int) error {
 	if raceEnabled {
 		return &skipped{why: "the race detector allocates; run without -race to count", rest: true}
 	}
+
 	if w.name == poll.name && n > 2 {
 		return &skipped{why: "many ranks that poll keep each other from running; the other worlds have as many"}
 	}
+
 	return s.with(w, n, probe{}, func(g *group) error {
 		j, err := g.sample(few)
 		if err != nil {
@@ -77,6 +83,7 @@ func allocations(s *subject, w world, n int) error {
 		for i, r := range g.ranks {
 			attempts[i] = r.attempt(j)
 		}
+
 		calls := func(times int) error {
 			return g.each(func(r *rank) error {
 				for range times {
@@ -87,6 +94,7 @@ func allocations(s *subject, w world, n int) error {
 				return nil
 			})
 		}
+
 		if err := calls(100); err != nil {
 			return err
 		}
@@ -96,6 +104,7 @@ func allocations(s *subject, w world, n int) error {
 		if err := calls(allocationCalls(n)); err != nil {
 			return err
 		}
+
 		runtime.ReadMemStats(&after)
 		if made := after.Mallocs - before.Mallocs; made > allocationSlack {
 			return fmt.Errorf("%v: %d allocations in %d calls of each of %d ranks", j, made, allocationCalls(n), n)
@@ -107,8 +116,9 @@ func allocations(s *subject, w world, n int) error {
 // leaks opens and closes groups, some of which have failed, and counts goroutines.
 func leaks(s *subject, w world, n int) error {
 	before, running := runtime.NumGoroutine(), stacks()
+
 	for i := range 5 {
-		err := s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+		err := s.sampled(w, n, probe{}, func(r *rank, j *calls.Call) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			if err := r.attempt(j).call(ctx); err != nil {
@@ -119,6 +129,7 @@ func leaks(s *subject, w world, n int) error {
 			}
 			return nil
 		})
+
 		if err != nil && i%2 != 0 {
 			return err
 		}
@@ -131,5 +142,6 @@ func leaks(s *subject, w world, n int) error {
 		}
 		runtime.Gosched()
 	}
+
 	return nil
 }

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"runtime"
 
 	"github.com/goccl/goccl/ccl"
 )
 
 // run does the jobs on all ranks of g, and calls judge after each.
-func (g *group) run(jobs []*job, judge func(a attempt) error) error {
+func (g *group) run(jobs []*calls.Call, judge func(a attempt) error) error {
 	jobs, err := g.supported(jobs)
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func (g *group) run(jobs []*job, judge func(a attempt) error) error {
 }
 
 // do does one rank's part of a job, and calls judge.
-func do(a attempt, j *job, judge func(a attempt) error) error {
+func do(a attempt, j *calls.Call, judge func(a attempt) error) error {
 	err := a.call(context.Background())
 	if err == nil {
 		err = judge(a)
@@ -38,18 +39,18 @@ func do(a attempt, j *job, judge func(a attempt) error) error {
 }
 
 func results(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.right) })
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.Right) })
 }
 
-// resultJobs are calls of all kinds, types and operations in park, which is fast with more
+// resultJobs are calls of all calls.Kinds, types and operations in park, which is fast with more
 // ranks than cores, and many of them in the other worlds. With -short and -race park has all of
 // them on few ranks only.
-func (g *group) resultJobs() []*job {
+func (g *group) resultJobs() []*calls.Call {
 	jobs := g.jobs()
 	if g.world.name == park.name {
 		jobs = g.sampleOf(g.thinned(len(jobs), len(jobs)), jobs)
 	} else {
-		jobs = g.some(80, jobs)
+		jobs = g.pick(80, jobs)
 	}
 	if !g.world.copies {
 		jobs = append(jobs, g.longJobs()...)
@@ -63,14 +64,14 @@ func pieces(s *subject, w world, n int) error {
 		if len(jobs) == 0 {
 			return &skipped{why: "long calls are made on two ranks only, without -short and -race"}
 		}
-		return g.run(jobs, attempt.right)
+		return g.run(jobs, attempt.Right)
 	})
 }
 
 // pieceJobs are calls whose inputs are longer than a piece.
-func (g *group) pieceJobs() []*job {
+func (g *group) pieceJobs() []*calls.Call {
 	if g.world.scarce {
-		return g.some(60, g.jobs())
+		return g.pick(60, g.jobs())
 	}
 	return g.longJobs()
 }
@@ -78,7 +79,7 @@ func (g *group) pieceJobs() []*job {
 func jitter(s *subject, w world, n int) error {
 	for seed := range 2 {
 		err := s.with(w, n, probe{seed: uint64(seed)}, func(g *group) error {
-			return g.run(g.some(30, g.jobs()[seed:]), attempt.right)
+			return g.run(g.pick(30, g.jobs()[seed:]), attempt.Right)
 		})
 		if err != nil {
 			return fmt.Errorf("%w (delays with seed %d)", err, seed)
@@ -92,32 +93,29 @@ func guards(s *subject, w world, n int) error {
 }
 
 // guardJobs are calls with buffers and blocks at any position.
-func (g *group) guardJobs() []*job {
-	jobs := g.some(60, g.jobs())
+func (g *group) guardJobs() []*calls.Call {
+	jobs := g.pick(60, g.jobs())
 	for i, j := range jobs {
-		j.shift = i % 4
-		j.places = places(i % 4)
+		j.Shift = i % 4
+		j.Places = calls.Places(i % 4)
 	}
 	return jobs
 }
 
 func inPlace(s *subject, w world, n int) error {
-	switch s.coll {
-	case ccl.CollBroadcast:
-		return &skipped{why: "a broadcast has one buffer", rest: true}
-	case ccl.CollAllToAll:
-		return &skipped{why: "an all-to-all has no form in place", rest: true}
+	if like := (calls.Call{Coll: s.coll}); !like.HasPlacing() {
+		return &skipped{why: fmt.Sprintf("%v has no form in place, or no other", s.coll), rest: true}
 	}
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.placedJobs(), neatly) })
 }
 
 // placedJobs are the same calls in place on all ranks, on none, and on some.
-func (g *group) placedJobs() []*job {
-	var jobs []*job
-	for p := apart; p <= flipped; p++ {
-		for i, j := range g.some(25, g.jobs()) {
-			j.placing = p
-			j.places = places(i % 4)
+func (g *group) placedJobs() []*calls.Call {
+	var jobs []*calls.Call
+	for p := calls.Apart; p <= calls.Flipped; p++ {
+		for i, j := range g.pick(25, g.jobs()) {
+			j.Placing = p
+			j.Places = calls.Places(i % 4)
 			jobs = append(jobs, j)
 		}
 	}
@@ -126,7 +124,7 @@ func (g *group) placedJobs() []*job {
 
 // neatly checks the result and that nothing else was written.
 func neatly(a attempt) error {
-	return cmp.Or(a.fences(), a.right())
+	return cmp.Or(a.Fences(), a.Right())
 }
 
 // sameBits does the same jobs in all worlds, in some of them with another GOMAXPROCS, and
@@ -134,20 +132,23 @@ func neatly(a attempt) error {
 func sameBits(s *subject, _ world, n int) error {
 	worlds := []world{poll, park, arena, smallest}
 	worlds = append(worlds, jittered(poll, smallest)...)
-	var first []*job
+	var first []*calls.Call
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
+
 	for i, w := range worlds {
 		runtime.GOMAXPROCS(procs + i%2)
+
 		err := s.with(w, n, probe{seed: uint64(i)}, func(g *group) error {
-			for _, p := range []placing{apart, mixed} {
+			for _, p := range []calls.Placing{calls.Apart, calls.Mixed} {
 				again := g.floats(p)
-				if err := g.run(again, attempt.note); err != nil {
+				if err := g.run(again, attempt.Note); err != nil {
 					return err
 				}
 				if first == nil {
 					first = again
 				}
+
 				if err := compare(first, again); err != nil {
 					return err
 				}
@@ -163,42 +164,46 @@ func sameBits(s *subject, _ world, n int) error {
 
 // floats returns calls whose results depend on the order of operations, the same ones in
 // all worlds. With -short and -race each type has one of its two lengths on more than few ranks.
-func (g *group) floats(p placing) []*job {
-	var jobs []*job
+func (g *group) floats(p calls.Placing) []*calls.Call {
+	var jobs []*calls.Call
 	ops := []ccl.Op{ccl.Sum}
 	if g.s.coll.Reduces() {
 		ops = append(ops, ccl.Product)
 	}
-	for i, t := range kinds {
-		if !t.float {
+
+	for i, t := range calls.Kinds {
+		if !t.IsFloat {
 			continue
 		}
+
 		counts := [][]int{{1, 37}, {len(g.ranks), 150}, {12, 37}}[i%3]
 		for k, count := range counts {
 			if g.s.short && len(g.ranks) > fewRanks && k != (i+len(g.ranks))%2 {
 				continue
 			}
 			for _, op := range ops {
-				j := g.call(t.dtype, op, count, i+k)
-				j.numbers, j.placing, j.results = rough, p, make([][]uint64, len(g.ranks))
+				j := g.newCall(t.DType, op, count, i+k)
+				j.Numbers, j.Placing, j.Results = calls.Rough, p, make([][]uint64, len(g.ranks))
 				jobs = append(jobs, j)
 			}
 		}
 	}
+
 	return jobs
 }
 
 // compare compares each rank's result with a result of the first run: with rank 0's if all ranks
 // get the same result, else with the same rank's.
-func compare(first, again []*job) error {
+func compare(first, again []*calls.Call) error {
 	for i, j := range again {
-		for r, got := range j.results {
+		for r, got := range j.Results {
 			then := r
-			switch j.coll {
+			switch j.Coll {
 			case ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast:
 				then = 0
 			}
-			want := first[i].results[then]
+
+			want := first[i].Results[then]
 			for k := range got {
 				if got[k] != want[k] {
 					return fmt.Errorf("%v: element %d has the bits %016x on rank %d, and had %016x on rank %d in the first run",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -14,10 +15,9 @@ func supports(s *subject, w world, n int) error {
 		return s.supposed(err)
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.some(40, g.jobs())
+		jobs := g.pick(40, g.jobs())
 		if s.coll.Reduces() {
-			odd := g.call(ccl.Float32, ccl.BAnd, 5, 0) // floats have no bits
-			odd.refused = true
+			odd := g.newCall(ccl.Float32, ccl.BAnd, 5, 0) // floats have no bits
 			jobs = append(jobs, odd)
 		}
 		return g.each(func(r *rank) error {
@@ -32,19 +32,20 @@ func supports(s *subject, w world, n int) error {
 }
 
 // admission makes a call and, if it must be refused, a barrier after it.
-func (r *rank) admission(j *job) error {
-	_, cannot := r.g.settings.Choose(j.shape(r.g), "")
+func (r *rank) admission(j *calls.Call) error {
+	_, cannot := r.g.settings.Choose(r.g.shapeOf(j), "")
 	a := r.attempt(j)
 	err := a.call(context.Background())
-	if cannot == nil && !j.refused {
+	if cannot == nil && !(j.Coll.Reduces() && j.Op.Check(j.Coll, j.DType) != nil) {
 		return r.g.s.supposed(err)
 	}
 	if !errors.Is(err, ccl.ErrNotImplemented) {
 		return fmt.Errorf("it is not supported; the call returned %v instead of ErrNotImplemented", err)
 	}
-	a.spoil()
+
+	a.Spoil()
 	if err := r.comm.Barrier(context.Background()); err != nil {
 		return fmt.Errorf("a barrier after the refused call: %w", err)
 	}
-	return a.untouched()
+	return a.Untouched()
 }

@@ -69,13 +69,14 @@ func stacks() map[string]*stack {
 	return all
 }
 
-// parseStack reads the text of one goroutine: "goroutine 7 [select, 2 minutes]:", and then two lines
-// for each frame.
+// parseStack reads the text of one goroutine: "goroutine 7 [select, 2 minutes]:", and then two
+// lines for each frame.
 func parseStack(text string) *stack {
 	lines := strings.Split(text, "\n")
 	_, state, _ := strings.Cut(lines[0], "[")
 	state, _, _ = strings.Cut(state, "]")
 	state, _, _ = strings.Cut(state, ",")
+
 	s := &stack{state: state}
 	for i := 1; i+1 < len(lines); i += 2 {
 		function, started := strings.CutPrefix(lines[i], creator)
@@ -85,9 +86,10 @@ func parseStack(text string) *stack {
 		} else if at := strings.LastIndex(function, "("); at >= 0 {
 			function = function[:at]
 		}
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
-		colon := max(0, strings.LastIndex(place, ":"))
-		s.frames = append(s.frames, frame{function, place[:colon], strings.TrimPrefix(place[colon:], ":")})
+
+		position, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
+		colon := max(0, strings.LastIndex(position, ":"))
+		s.frames = append(s.frames, frame{function, position[:colon], strings.TrimPrefix(position[colon:], ":")})
 	}
 	return s
 }
@@ -111,18 +113,20 @@ func stacksText(all []*stack) string {
 	slices.SortFunc(all, func(a, b *stack) int {
 		return cmp.Or(order(a)-order(b), b.count-a.count, strings.Compare(fmt.Sprint(a.frames), fmt.Sprint(b.frames)))
 	})
+
 	var b strings.Builder
 	for i, s := range all {
 		if i == mostStacks {
 			fmt.Fprintf(&b, "\n  ... %d more stacks", len(all)-i)
 			break
 		}
+
 		fmt.Fprintf(&b, "\n  %s, %s:", plural(s.count, "goroutine"), s.state)
-		left := mostFrames
+		rest := mostFrames
 		for _, f := range s.frames {
-			if left > 0 && (f.kernels() || !inKernel(s)) {
+			if rest > 0 && (f.kernels() || !inKernel(s)) {
 				fmt.Fprintf(&b, "\n    %v", f)
-				left--
+				rest--
 			}
 		}
 	}
@@ -184,8 +188,8 @@ func kernelFrames(stack string) string {
 			continue
 		}
 		function := lines[i][:max(0, strings.LastIndex(lines[i], "("))]
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
-		text += fmt.Sprintf("\n  in %s, %s", function, place)
+		position, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
+		text += fmt.Sprintf("\n  in %s, %s", function, position)
 		most--
 	}
 	return text

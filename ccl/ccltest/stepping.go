@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"github.com/goccl/goccl/test/calls"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -154,7 +155,7 @@ func delays(seed uint64, ranks int, t *trace) func() {
 		if t.activity() == entering {
 			inCall.Store(0)
 		}
-		h, k := mix(seed+total.Add(1)), inCall.Add(1)
+		h, k := calls.Mix(seed+total.Add(1)), inCall.Add(1)
 		switch {
 		case h%(uint64(4*ranks)*(1+k/16)) == 0: // time.Sleep would take a millisecond
 			for start := time.Now(); time.Since(start) < 50*time.Microsecond; {
@@ -170,13 +171,4 @@ func yield(times int) {
 	for range times {
 		runtime.Gosched()
 	}
-}
-
-// mix hashes x: close numbers become very different ones (the finalizer of SplitMix64,
-// S. Vigna). The choice of calls depends on it, and so which mutants the suite finds.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -67,6 +67,7 @@ func (s *subject) validateSizes() error {
 			return errors.New("the option Extents is for algorithms whose Topologies have extents")
 		}
 	}
+
 	return nil
 }
 
@@ -80,9 +81,9 @@ func (s *subject) kernels() []*subject {
 	var all []*subject
 	for _, coll := range ccl.Collectives() {
 		if s.algorithm.Kernels[coll] != nil {
-			one := *s
-			one.coll, one.made = coll, make(map[string]error)
-			all = append(all, &one)
+			kernel := *s
+			kernel.coll, kernel.made = coll, make(map[string]error)
+			all = append(all, &kernel)
 		}
 	}
 	return all
@@ -101,6 +102,7 @@ func (s *subject) validate() error {
 	if p := s.algorithm.Params; p != nil && p() == p() {
 		return errors.New("Params returns the same pointer twice; every entry needs its own")
 	}
+
 	for _, kernel := range s.targets() {
 		if err := kernel.validateKernel(); err != nil {
 			return fmt.Errorf("%v: %w", kernel.coll, err)
@@ -134,8 +136,8 @@ func (s *subject) sizes() []size {
 	return append(all, s.moreSizes()...)
 }
 
-// settings returns the configuration of a group of n ranks in which the algorithm does its collectives:
-// unless run is nil, only that of the kernel, with run in place of its own Run.
+// settings returns the configuration of a group of n ranks in which the algorithm does its
+// collectives: unless run is nil, only that of the kernel, with run in place of its own Run.
 func (s *subject) settings(n int, run func(*ccl.Call) error) (*config.Settings, error) {
 	only := *s.algorithm
 	if run != nil {
@@ -165,6 +167,7 @@ defaults: {algorithm: %q, timeout: %v}
 algorithms: {%[1]q: {module: %[3]q%[4]s}}
 topology: {kind: %[5]v%[6]s}
 `, s.entry(), s.timeout, only.Name, params, s.topology, extents)
+
 	cfg, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
@@ -172,8 +175,8 @@ topology: {kind: %[5]v%[6]s}
 	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
 }
 
-// parsed has the configurations that parse has returned, by their text: the suite connects thousands
-// of groups with few of them.
+// parsed has the configurations that parse has returned, by their text: the suite connects
+// thousands of groups with few of them.
 var parsed sync.Map
 
 func parse(text string) (*config.Config, error) {

@@ -37,7 +37,7 @@ var activities = [...]string{
 // of its last call.
 type trace struct {
 	word   atomic.Uint64
-	failed atomic.Pointer[verbs.Place] // the verb that failed
+	failed atomic.Pointer[verbs.Position] // the verb that failed
 
 	mu        sync.Mutex
 	transfers []verbs.Transfer
@@ -56,16 +56,16 @@ func (t *trace) verb() bool {
 func (t *trace) String() string {
 	peer := fmt.Sprint(uint32(t.word.Load()))
 	text := strings.Replace(activities[t.activity()], "PEER", peer, 1)
-	if place := t.failed.Load(); place != nil && t.verb() {
-		text += ": " + place.String()
+	if position := t.failed.Load(); position != nil && t.verb() {
+		text += ": " + position.String()
 	}
 	return text
 }
 
 // fail records the verb of a failed wait.
 func (t *trace) fail() {
-	if place := verbs.Caller(); t.verb() && place.Verb != "" {
-		t.failed.Store(&place)
+	if position := verbs.Caller(); t.verb() && position.Verb != "" {
+		t.failed.Store(&position)
 	}
 }
 

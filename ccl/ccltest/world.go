@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/goccl/goccl/test/calls"
 	"reflect"
 	"runtime/debug"
 	"sync"
@@ -96,8 +97,8 @@ type probe struct {
 // errHangs is the error of a group that makes no progress outside of a call's waits.
 var errHangs = errors.New("no call has ended")
 
-// with connects n ranks in world w, calls play with them, and closes them. It adds to the error of a
-// wrong result what became of the inputs.
+// with connects n ranks in world w, calls play with them, and closes them. It adds to the error of
+// a found result what became of the inputs.
 func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
 	g, err := s.connect(w, n, p)
 	if err != nil {
@@ -107,8 +108,8 @@ func (s *subject) with(w world, n int, p probe, play func(g *group) error) error
 		defer g.close()
 		return play(g)
 	}()
-	if wrong, ok := errors.AsType[*wrongResult](err); ok && p.step == nil {
-		return fmt.Errorf("%w%s", err, s.inputsText(w, n, p.seed, wrong))
+	if found, ok := errors.AsType[*calls.WrongError](err); ok && p.step == nil {
+		return fmt.Errorf("%w%s", err, s.inputsText(w, n, p.seed, found))
 	}
 	return err
 }
@@ -123,12 +124,14 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	g.settings, g.switches = settings, s.switches(eps[0], settings)
 	for i, ep := range eps {
 		r := &rank{g: g, me: i, n: n}
 		eps[i] = newStepping(ep, p.stepOf(r, w.jitter), &r.trace)
 		g.ranks = append(g.ranks, r)
 	}
+
 	errs := make([]error, n)
 	var joining sync.WaitGroup
 	for i, r := range g.ranks {
@@ -136,6 +139,7 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 			r.comm, errs[i] = ccl.New(context.Background(), eps[i], ccl.WithSelector(settings))
 		})
 	}
+
 	joining.Wait()
 	if err := errors.Join(errs...); err != nil {
 		g.close()
@@ -146,7 +150,7 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 
 // stepOf returns the function that a rank calls at each of its steps.
 func (p probe) stepOf(r *rank, jitter bool) func() {
-	delays := delays(mix(p.seed)+uint64(r.me), r.n, &r.trace)
+	delays := delays(calls.Mix(p.seed)+uint64(r.me), r.n, &r.trace)
 	return func() {
 		if jitter {
 			delays()
@@ -213,10 +217,12 @@ func (g *group) onAll(script func(r *rank) error) error {
 			outcomes <- withFrames(err)
 		}()
 	}
+
 	watchdog := time.NewTicker(g.s.patience)
 	defer watchdog.Stop()
 	var result error
 	seen := g.alive.Load()
+
 	for pending := len(g.ranks); pending > 0; {
 		select {
 		case err := <-outcomes:
@@ -229,12 +235,15 @@ func (g *group) onAll(script func(r *rank) error) error {
 			if result == nil || weight(result) < weight(err) {
 				result = err
 			}
+
 			g.abandon(err)
+
 		case <-watchdog.C:
 			if now := g.alive.Load(); now != seen {
 				seen = now
 				continue
 			}
+
 			hung := withEvidence(fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks(), nil)
 			g.abandon(hung)
 			if result != nil {

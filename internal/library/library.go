@@ -1,9 +1,11 @@
-// Package library knows which functions on a stack are goccl's. The others tell a user where in the program an error came from.
+// Package library knows which functions on a stack are goccl's. The others tell a user where in the
+// program an error came from.
 //
 // # Model
 //
-// A function belongs to the directory that follows the module's path in its name. goccl's directories that programs import are the
-// library; its commands, examples and benchmarks are programs, and so are tests.
+// A function belongs to the directory that follows the module's path in its name. goccl's
+// directories that programs import are the library; its commands, examples and benchmarks are
+// programs, and so are tests.
 package library
 
 import (
@@ -14,12 +16,17 @@ import (
 // Prefix begins the names of goccl's functions.
 const Prefix = "github.com/goccl/goccl/"
 
-// rooms are the directories of goccl that programs import. Its commands, examples and tests are programs.
-var rooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "topology", "transport"}
+// rooms are the directories of goccl that programs import, and what the conformance suite makes its
+// calls with. Its commands, examples and tests are programs.
+var rooms = []string{
+	"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "test/calls", "topology", "transport",
+}
 
 // Has reports whether a function, with its name and file as in a stack trace, is goccl's.
 func Has(function, file string) bool {
-	inside, ours := strings.CutPrefix(function, Prefix)
-	end := strings.IndexAny(inside, "./")
-	return ours && end >= 0 && slices.Contains(rooms, inside[:end]) && !strings.HasSuffix(file, "_test.go")
+	inside, isGoccl := strings.CutPrefix(function, Prefix)
+	return isGoccl && !strings.HasSuffix(file, "_test.go") && slices.ContainsFunc(rooms, func(room string) bool {
+		rest, found := strings.CutPrefix(inside, room)
+		return found && rest != "" && (rest[0] == '.' || rest[0] == '/')
+	})
 }

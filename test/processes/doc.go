@@ -9,8 +9,8 @@
 // for a random time, and kills or stops it. That random time is the experiment. Nothing else
 // sleeps, except delayed ranks of random programs.
 //
-// It also runs as a program whose ranks goccl run, mpirun or a test with torchrun's variables starts, and of
-// which one fails; then what they say of it is the experiment.
+// It also runs as a program whose ranks goccl run, mpirun or a test with torchrun's variables
+// starts, and of which one fails; then what they say of it is the experiment.
 //
 // A short form of the tests runs with all others; make kill and make programs run the long
 // ones. Jobs run one after the other, so that a test can check what its job leaves in /dev/shm.

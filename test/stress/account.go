@@ -51,25 +51,25 @@ type Leaving struct {
 // An Account records the operations of one rank. Run makes it, Settle completes it. It can
 // be encoded as JSON.
 type Account struct {
-	Rank     int
-	Way      Way // how the caller of Run must end the worker: Return, Fail or "" (not at all)
-	Outcomes []Outcome
-	Left     []*Leaving // by the number of the group; nil: the rank is not in it, or has not left
-	Wrong    []string   // violations that the rank has seen by itself
+	Rank       int
+	Way        Way // how the caller of Run must end the worker: Return, Fail or "" (not at all)
+	Outcomes   []Outcome
+	Left       []*Leaving // by the number of the group; nil: the rank is not in it, or has not left
+	Violations []string   // violations that the rank has seen by itself
 
 	mu    sync.Mutex
 	works []*started
-	kept  []func()
+	looks []func()
 	watch sync.WaitGroup
 }
 
 // now returns the time on the clock that all processes of a machine share.
 func now() int64 { return time.Now().UnixNano() }
 
-func (a *Account) wrong(format string, args ...any) {
+func (a *Account) report(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.Wrong = append(a.Wrong, fmt.Sprintf(format, args...))
+	a.Violations = append(a.Violations, fmt.Sprintf(format, args...))
 }
 
 // leave notes that the rank is about to leave groups, and reports whether it was still in
@@ -89,8 +89,8 @@ func (a *Account) leave(groups []*group, way Way) (first bool) {
 	return first
 }
 
-// left notes the error of a Close or a Destroy.
-func (a *Account) left(groups []*group, err error) {
+// noteError notes the error of a Close or a Destroy.
+func (a *Account) noteError(groups []*group, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range groups {
@@ -107,7 +107,7 @@ func (a *Account) counted() {
 		}
 		for _, b := range a.works {
 			if o := &b.ending.what; b.ending.group.number == number && b.at < l.Started && o.Closed && !o.Failed {
-				a.wrong("not counted: %s was dropped, and the %s that did it returned nil", b.ending.text(), l.Way)
+				a.report("not counted: %s was dropped, and the %s that did it returned nil", b.ending.text(), l.Way)
 			}
 		}
 	}
@@ -127,20 +127,22 @@ func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
 	if look != nil {
 		bad = look()
 	}
+
 	e.spoil()
 	o.Failed = c.Err() != nil
 	if bad != nil {
-		a.wrong("buffers: %s, after %q: %v", e.text(), o.Err, bad)
+		a.report("buffers: %s, after %q: %v", e.text(), o.Err, bad)
 	}
-	kept := e.kept
+
+	untouched := e.untouched
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.Outcomes = append(a.Outcomes, o)
 	e.what = o
-	if kept != nil {
-		a.kept = append(a.kept, func() {
-			if err := kept(); err != nil {
-				a.wrong("written late: %s, after %q: %v", e.text(), o.Err, err)
+	if untouched != nil {
+		a.looks = append(a.looks, func() {
+			if err := untouched(); err != nil {
+				a.report("written late: %s, after %q: %v", e.text(), o.Err, err)
 			}
 		})
 	}
@@ -159,6 +161,7 @@ func (o *Outcome) blame(g *group, err error) {
 		}
 		return []int{g.members[r]}
 	}
+
 	if e, ok := errors.AsType[*ccl.AbortedError](err); ok {
 		o.By = rank(e.By)
 	} else if e, ok := errors.AsType[*ccl.PeerLostError](err); ok {
@@ -195,13 +198,14 @@ func (a *Account) Settle(patience time.Duration) {
 		case <-b.work.Done():
 			a.await(b)
 		case <-limit.C:
-			a.wrong("no end: %s, a Work, has neither a result nor an error", b.ending.text())
+			a.report("no end: %s, a Work, has neither a result nor an error", b.ending.text())
 			return
 		}
 	}
+
 	a.watch.Wait()
 	a.counted()
-	for _, look := range a.kept {
+	for _, look := range a.looks {
 		look()
 	}
 }
@@ -210,20 +214,22 @@ func (a *Account) Settle(patience time.Duration) {
 func (p *Departures) Check(accounts []*Account) error {
 	c := &checking{program: p, accounts: accounts}
 	for _, a := range accounts {
-		for _, text := range a.Wrong {
-			c.wrong(a.Rank, "%s", text)
+		for _, text := range a.Violations {
+			c.report(a.Rank, "%s", text)
 		}
+
 		for i := range a.Outcomes {
 			o := &a.Outcomes[i]
 			c.names(a, o)
 			if c.dropped(a.Rank, o) {
-				c.wrong(a.Rank, "dropped: %v, and its worker returned without an error", o)
+				c.report(a.Rank, "dropped: %v, and its worker returned without an error", o)
 			}
 		}
 	}
 	for _, g := range p.groups {
 		c.calls(g)
 	}
+
 	c.messages()
 	return errors.Join(c.errs...)
 }
@@ -234,7 +240,7 @@ type checking struct {
 	errs     []error
 }
 
-func (c *checking) wrong(rank int, format string, args ...any) {
+func (c *checking) report(rank int, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("program %d, rank %d: "+format, append([]any{c.program.program.seed, rank}, args...)...))
 }
 
@@ -248,29 +254,30 @@ func (o *Outcome) String() string {
 
 // names checks that an error results from a departure, and names a rank that has left.
 func (c *checking) names(a *Account, o *Outcome) {
-	left := func(ranks []int) *Leaving {
+	leaving := func(ranks []int) *Leaving {
 		if l := c.accounts[max(ranks[0], 0)].Left[o.Group]; ranks[0] >= 0 && l != nil && l.Started <= o.At {
 			return l
 		}
 		return nil
 	}
+
 	switch {
 	case o.ok():
 	case o.Closed:
-		if left([]int{a.Rank}) == nil {
-			c.wrong(a.Rank, "names: %v is the error of a rank that has left, and this one has not", o)
+		if leaving([]int{a.Rank}) == nil {
+			c.report(a.Rank, "names: %v is the error of a rank that has left, and this one has not", o)
 		}
 	case o.Lost != nil:
-		if left(o.Lost) == nil {
-			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not left", o, o.Lost[0])
+		if leaving(o.Lost) == nil {
+			c.report(a.Rank, "names: %v names rank %d of the job, which has not left", o, o.Lost[0])
 		}
 	case o.By != nil:
 		// A worker may fail after it has left: package dist tells its peers why.
-		if l := left(o.By); l == nil || l.Way != Abort && c.accounts[o.By[0]].Way != Fail {
-			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
+		if l := leaving(o.By); l == nil || l.Way != Abort && c.accounts[o.By[0]].Way != Fail {
+			c.report(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
 		}
 	default:
-		c.wrong(a.Rank, "names: %v is not an error of a departure", o)
+		c.report(a.Rank, "names: %v is not an error of a departure", o)
 	}
 }
 
@@ -300,6 +307,7 @@ func (c *checking) calls(g *group) {
 			}
 			whole = whole && o != nil && c.untorn(rank, o)
 		}
+
 		for _, rank := range g.members {
 			o := of[rank]
 			if o == nil {
@@ -307,11 +315,12 @@ func (c *checking) calls(g *group) {
 			}
 			for _, peer := range g.members {
 				if o.ok() && failed[peer] != "" {
-					c.wrong(rank, "ran alone: %v succeeded, and rank %d %s", o, peer, failed[peer])
+					c.report(rank, "ran alone: %v succeeded, and rank %d %s", o, peer, failed[peer])
 				}
 			}
+
 			if !o.ok() && whole {
-				c.wrong(rank, "torn: %v failed, and all ranks made it, and none left before its own had ended", o)
+				c.report(rank, "torn: %v failed, and all ranks made it, and none left before its own had ended", o)
 			}
 		}
 		for rank, o := range of {
@@ -352,11 +361,12 @@ func (c *checking) messages() {
 			}
 		}
 	}
+
 	each(Send, func(_ *Account, k key, o *Outcome) { sent[k] = o })
 	each(Recv, func(a *Account, k key, o *Outcome) {
 		l := a.Left[o.Group]
 		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && (l == nil || o.At <= l.Started) {
-			c.wrong(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
+			c.report(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
 		}
 	})
 }

@@ -58,25 +58,28 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 		slices.Sort(members)
 		d.open(members)
 	}
+
 	groups := slices.Clone(d.groups)
 	d.events(12, func(g *group, t drawings) {
 		switch n := d.IntN(100); {
 		case n < 60:
-			d.burst(g, t)
+			d.burst(g)
 		case n < 90:
 			t.messages(d, g)
 		default:
 			t.exchange(d, g)
 		}
 	})
+
 	for _, i := range d.Perm(len(groups)) {
-		d.burst(groups[i], types[d.IntN(len(types))])
+		d.burst(groups[i])
 		d.event++
 	}
+
 	q := &Departures{program: d.program, groups: groups, leaves: make([][]leave, o.Ranks)}
 	for _, g := range groups {
 		if len(groups) == 1 || d.IntN(4) > 0 {
-			for _, r := range d.some(g) {
+			for _, r := range d.subset(g) {
 				rank := g.members[r]
 				q.leaves[rank] = append(q.leaves[rank], d.leave(g, ways))
 			}
@@ -85,6 +88,7 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 	for _, leaves := range q.leaves {
 		slices.SortStableFunc(leaves, func(a, b leave) int { return a.event - b.event })
 	}
+
 	for range o.Ranks {
 		q.ends = append(q.ends, leave{way: ways[d.IntN(len(ways))], delay: time.Duration(d.IntN(2))})
 	}
@@ -95,23 +99,24 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 type burst struct{ first, last int }
 
 // burst draws a burst.
-func (d *drawing) burst(g *group, t drawings) {
-	k := kinds[d.IntN(len(kinds))]
+func (d *drawing) burst(g *group) {
+	f := forms[d.IntN(len(forms))]
 	if d.IntN(3) == 0 {
-		k = kinds[1]
+		f = form{coll: ccl.CollAllReduce}
 	}
 	if d.IntN(3) > 0 {
 		for range d.Ranks {
 			d.starts = append(d.starts, d.IntN(2) == 0)
 		}
 	}
+
 	d.long = d.IntN(2) == 0
 	b := burst{first: d.event}
 	for range d.IntN(24) {
-		t.collective(d, g, k)
+		d.collective(g, f)
 		d.event++
 	}
-	t.collective(d, g, k)
+	d.collective(g, f)
 	b.last = d.event
 	d.bursts[g] = append(d.bursts[g], b)
 	d.long, d.starts = false, nil
@@ -127,6 +132,7 @@ func (d *drawing) leave(g *group, ways []Way) leave {
 			l.event = b.first + d.IntN(b.last-b.first+1)
 		}
 	}
+
 	switch d.IntN(4) {
 	case 0:
 	case 1:
@@ -155,6 +161,7 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 	for i := range parts {
 		todo[i] = parts[i].ready()
 	}
+
 	for _, g := range p.groups[1:] {
 		if err := x.open(g); err != nil {
 			return a, err
@@ -163,7 +170,9 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 	if err := all.Barrier(ctx); err != nil {
 		return a, fmt.Errorf("the first barrier: %w", err)
 	}
+
 	leaves, stop := p.leaves[rank], -1
+
 	for i := range parts {
 		r.part = &parts[i]
 		for len(leaves) > 0 && leaves[0].event <= r.part.event {
@@ -176,11 +185,12 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 				stop = r.part.event + l.further
 			}
 		}
+
 		if stop >= 0 && r.part.event >= stop {
 			break
 		}
 		if err := todo[i](r); err != nil {
-			a.wrong("event %d, %s: %v", r.part.event, r.part.text, err)
+			a.report("event %d, %s: %v", r.part.event, r.part.text, err)
 		}
 	}
 	x.beside.Wait()
@@ -208,6 +218,7 @@ func (x *exiting) open(g *group) error {
 	} else {
 		c, x.leave[g], err = x.exits.NewGroup(g.members)
 	}
+
 	if err := x.join(g, c, err); err != nil {
 		return fmt.Errorf("%s: %w", g.name, err)
 	}
@@ -230,6 +241,7 @@ func (x *exiting) take(l leave) (goOn bool) {
 	if l.way == Return || l.way == Fail {
 		x.beside.Wait()
 	}
+
 	x.depart(l)
 	return l.way != Return && l.way != Fail
 }
@@ -247,6 +259,7 @@ func (x *exiting) depart(l leave) {
 			groups = append(groups, g)
 		}
 	}
+
 	a := x.notes
 	switch l.way {
 	case Return, Fail:
@@ -254,14 +267,14 @@ func (x *exiting) depart(l leave) {
 		a.Way = l.way
 	case Destroy:
 		a.leave(groups, l.way)
-		a.left(groups, x.exits.Destroy())
+		a.noteError(groups, x.exits.Destroy())
 	default:
 		for _, g := range groups {
-			one := []*group{g}
-			if first := a.leave(one, l.way); first && l.way == Abort { // after a Close it has no effect
+			alone := []*group{g}
+			if first := a.leave(alone, l.way); first && l.way == Abort { // after a Close it has no effect
 				x.groups[g].Abort(errGone)
 			}
-			a.left(one, x.leave[g]())
+			a.noteError(alone, x.leave[g]())
 		}
 	}
 }

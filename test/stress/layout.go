@@ -12,9 +12,9 @@ import (
 	"github.com/goccl/goccl/primitive"
 )
 
-// Layout is a random operator of package primitive on random partitions and shapes. Its oracle is a table
-// of which input elements each element of the result is the sum of, which is all of a linear operator that
-// copies and adds; the adjoint is the transposed table.
+// Layout is a random operator of package primitive on random partitions and shapes. Its oracle is a
+// table of which input elements each element of the result is the sum of, which is all of a linear
+// operator that copies and adds; the adjoint is the transposed table.
 type Layout struct {
 	workers int
 	kind    string
@@ -83,6 +83,7 @@ func NewLayout(seed uint64, workers int) *Layout {
 	for d := range l.shape {
 		l.shape[d] = random.IntN(5)
 	}
+
 	switch l.kind {
 	case "all_sum_reduce":
 		for axis := range dims {
@@ -90,6 +91,7 @@ func NewLayout(seed uint64, workers int) *Layout {
 				l.axes = append(l.axes, axis)
 			}
 		}
+
 	case "broadcast", "sum_reduce":
 		l.x = shrink(random, l.y, workers)
 		if random.IntN(3) == 0 {
@@ -100,6 +102,7 @@ func NewLayout(seed uint64, workers int) *Layout {
 			slices.Reverse(l.x.shape)
 			l.opts = append(l.opts, partition.TransposeSource)
 		}
+
 	case "repartition":
 		l.y = randomTeam(random, workers, dims)
 		l.shape = extentsFor(random, dims, 2)
@@ -182,6 +185,7 @@ func (l *Layout) input(worker int) []int {
 	default:
 		return nil
 	}
+
 	switch l.kind {
 	case "repartition":
 		return extents(l.box(l.x, worker))
@@ -199,6 +203,7 @@ func (l *Layout) output(worker int) []int {
 	default:
 		return nil
 	}
+
 	switch l.kind {
 	case "repartition":
 		return extents(l.box(l.y, worker))
@@ -255,6 +260,7 @@ func (l *Layout) terms(worker int, index []int) []cell {
 		return l.eachOf(l.alike(worker), index)
 	case "broadcast":
 		return l.eachOf([]int{l.source(worker)}, index)
+
 	case "sum_reduce":
 		var from []int
 		for _, w := range l.y.workers {
@@ -267,6 +273,7 @@ func (l *Layout) terms(worker int, index []int) []cell {
 		return []cell{l.holder(l.x, shift(index, l.box(l.y, worker)))}
 	case "halo_exchange":
 		return []cell{l.ghost(worker, index)}
+
 	case "all_gather":
 		for _, w := range l.alike(worker) {
 			if box := l.slab(w); index[l.dim] >= box[l.dim].Lo && index[l.dim] < box[l.dim].Hi {
@@ -318,6 +325,7 @@ func (l *Layout) source(worker int) int {
 	if slices.Contains(l.opts, partition.TransposeSource) {
 		slices.Reverse(small)
 	}
+
 	large, rank := l.y.index(worker), 0
 	for d, i := range large {
 		at := d
@@ -331,13 +339,15 @@ func (l *Layout) source(worker int) int {
 	return l.x.workers[rank]
 }
 
-// holder returns the element of the whole tensor with an index, on the worker of a team that has it.
+// holder returns the element of the whole tensor with an index, on the worker of a team that has
+// it.
 func (l *Layout) holder(on team, index []int) cell {
 	for _, w := range on.workers {
 		box, inside := l.box(on, w), true
 		for d, i := range index {
 			inside = inside && i >= box[d].Lo && i < box[d].Hi
 		}
+
 		if inside {
 			local := slices.Clone(index)
 			for d := range local {
@@ -349,22 +359,22 @@ func (l *Layout) holder(on team, index []int) cell {
 	panic("no worker has the element")
 }
 
-// ghost returns what a cell of a worker's tensor is a copy of: in each dimension by itself it is the
-// worker's own, or that of a neighbour.
+// ghost returns what a cell of a worker's tensor is a copy of: in each dimension by itself it is
+// the worker's own, or that of a neighbour.
 func (l *Layout) ghost(worker int, index []int) cell {
 	at, owner := slices.Clone(index), l.x.index(worker)
 	for d := range at {
 		i := owner[d]
 		lo, hi := ccl.BlockRange(l.shape[d], i, l.x.shape[d])
-		own := at[d] - l.halos[d][i].Left // from the first own cell on
+		inner := at[d] - l.halos[d][i].Left // from the first own cell on
 		switch {
-		case own < 0 && i > 0:
+		case inner < 0 && i > 0:
 			owner[d]--
 			before, _ := ccl.BlockRange(l.shape[d], i-1, l.x.shape[d])
-			at[d] = l.halos[d][i-1].Left + (lo + own - before)
-		case own >= hi-lo && i < l.x.shape[d]-1:
+			at[d] = l.halos[d][i-1].Left + (lo + inner - before)
+		case inner >= hi-lo && i < l.x.shape[d]-1:
 			owner[d]++
-			at[d] = l.halos[d][i+1].Left + (own - (hi - lo))
+			at[d] = l.halos[d][i+1].Left + (inner - (hi - lo))
 		}
 	}
 	w := l.x.at(owner)
@@ -385,6 +395,7 @@ func (l *Layout) fill(what uint64, worker int, shape []int) *primitive.Tensor[fl
 	if shape == nil {
 		return nil
 	}
+
 	t := primitive.NewTensor[float64](shape...)
 	if l.strided && len(shape) > 0 {
 		wide := slices.Clone(shape)
@@ -395,6 +406,7 @@ func (l *Layout) fill(what uint64, worker int, shape []int) *primitive.Tensor[fl
 		}
 		t = primitive.NewTensor[float64](wide...).Slice(ranges...)
 	}
+
 	for at := range volume(shape) {
 		t.Set(value(what, cell{worker, at}), unflatten(at, shape)...)
 	}
@@ -428,6 +440,7 @@ func (l *Layout) run(ctx context.Context, world *partition.Partition) error {
 		if err := l.compare("forward", y, l.output(me), l.forward(me)); err != nil {
 			return err
 		}
+
 		if back, err = op.Adjoint(ctx, back, l.fill(ofY, me, l.output(me))); err != nil {
 			return err
 		}
@@ -460,12 +473,14 @@ func (l *Layout) adjoint(worker int) []float64 {
 	if shape == nil {
 		return nil
 	}
+
 	all := make([]float64, volume(shape))
 	for w := range l.workers {
 		shape := l.output(w)
 		if shape == nil {
 			continue
 		}
+
 		for at := range volume(shape) {
 			for _, c := range l.terms(w, unflatten(at, shape)) {
 				if c.worker == worker {
@@ -510,6 +525,7 @@ func (l *Layout) build(ctx context.Context, world *partition.Partition) (primiti
 	if err != nil {
 		return nil, err
 	}
+
 	switch l.kind {
 	case "all_sum_reduce":
 		return primitive.NewAllSumReduce[float64](ctx, x, l.axes...)
@@ -521,6 +537,7 @@ func (l *Layout) build(ctx context.Context, world *partition.Partition) (primiti
 			swapped = append(swapped, partition.TransposeSource+partition.TransposeDest-o)
 		}
 		return primitive.NewSumReduce[float64](ctx, y, x, swapped...)
+
 	case "repartition":
 		return primitive.NewRepartition[float64](ctx, x, y)
 	case "all_gather":
@@ -528,11 +545,12 @@ func (l *Layout) build(ctx context.Context, world *partition.Partition) (primiti
 	case "reduce_scatter":
 		return primitive.NewReduceScatter[float64](ctx, x, l.axes[0], l.dim)
 	}
-	var mine []primitive.Halo
+
+	var halos []primitive.Halo
 	if x.Active() {
 		for d, i := range x.Index() {
-			mine = append(mine, l.halos[d][i])
+			halos = append(halos, l.halos[d][i])
 		}
 	}
-	return primitive.NewHaloExchange[float64](ctx, x, mine...)
+	return primitive.NewHaloExchange[float64](ctx, x, halos...)
 }

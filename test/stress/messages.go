@@ -13,7 +13,7 @@ const sharedTags = 3
 
 // messages draws some messages from one rank to another, with one tag. One end may be
 // deferred to a later event.
-func (n *numbers[T]) messages(d *drawing, g *group) {
+func (n numbers[T]) messages(d *drawing, g *group) {
 	from, to := d.IntN(g.size()), d.IntN(g.size())
 	tag, count := d.IntN(sharedTags), 1
 	ready := new(int)
@@ -36,20 +36,24 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 	for i := range lengths {
 		lengths[i] = d.length(0)
 	}
+
 	text := fmt.Sprintf("from rank %d to rank %d, of %d %v, tag %d, in %s", from, to, lengths, ccl.DTypeOf[T](), tag, g.name)
-	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i], n.bits) }
+	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i]) }
 	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
 	send := func(async bool) {
 		d.addAll(g.members[from], "send "+text, count, func(i int) func(*run) error {
 			return n.send(g, what, i, async, data(i), ready, to, tag)
 		})
 	}
+
 	recv := func(async bool) {
 		d.addAll(g.members[to], "recv "+text, count, func(i int) func(*run) error {
-			x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
+			x, again, want := n.data(event, 1000+g.members[to], lengths[i]), make([]T, lengths[i]), data(i)
+
 			return func(r *run) error {
 				var source int
 				e := n.receiving(g, what, i, x, want, &source)
+
 				if async {
 					w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
 					check := e.check
@@ -60,6 +64,7 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 					r.later(ready, w, e)
 					return nil
 				}
+
 				var err error
 				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
 				if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
@@ -93,16 +98,17 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 }
 
 // gathering draws messages of one length to one rank, which receives them in any order.
-func (n *numbers[T]) gathering(d *drawing, g *group) {
+func (n numbers[T]) gathering(d *drawing, g *group) {
 	to, tag, length := d.IntN(g.size()), sharedTags+d.event, d.length(0)
 	event := d.event
 	counts, total := make([]int, g.size()), 0
-	for _, r := range d.some(g) {
+	for _, r := range d.subset(g) {
 		counts[r] = 1 + d.IntN(3)
 		total += counts[r]
 	}
+
 	text := fmt.Sprintf("of %d %v from %d to rank %d, tag %d, in %s", length, ccl.DTypeOf[T](), counts, to, tag, g.name)
-	data := func(from, i int) []T { return n.data(event, 10*i+g.members[from], length, n.bits) }
+	data := func(from, i int) []T { return n.data(event, 10*i+g.members[from], length) }
 	for from, rank := range g.members {
 		async := d.IntN(2) == 0 || from == to
 		d.addAll(rank, "sends "+text, counts[from], func(i int) func(*run) error {
@@ -119,10 +125,12 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 			seen[source]++
 			return same(fmt.Sprintf("message %d from rank %d", seen[source]-1, source), x, data(source, seen[source]-1))
 		}
+
 		var all []*ccl.Work
 		var bufs [][]T
 		for range total {
 			x := make([]T, length)
+
 			if !async {
 				source, err := ccl.Recv(r.ctx, r.groups[g], x, ccl.AnySource, tag)
 				if err == nil {
@@ -135,6 +143,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 			}
 			all, bufs = append(all, ccl.Irecv(r.ctx, r.groups[g], x, ccl.AnySource, tag)), append(bufs, x)
 		}
+
 		for i, w := range all {
 			check := func() error {
 				if i > 0 {
@@ -150,6 +159,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 				}
 				return nil
 			}
+
 			r.later(&event, w, &ending{group: g, check: check, spoil: func() {}})
 		}
 		return nil
@@ -157,19 +167,20 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 }
 
 // exchange draws one message from every rank to the rank a fixed distance ahead.
-func (n *numbers[T]) exchange(d *drawing, g *group) {
+func (n numbers[T]) exchange(d *drawing, g *group) {
 	ahead, tag := d.IntN(g.size()), sharedTags+d.event
 	event := d.event
 	lengths := make([]int, g.size())
 	for r := range lengths {
 		lengths[r] = d.length(0)
 	}
+
 	text := fmt.Sprintf("send_recv of %d %v, %d ahead, tag %d, in %s", lengths, ccl.DTypeOf[T](), ahead, tag, g.name)
 	for r, rank := range g.members {
 		to, from := (r+ahead)%g.size(), (r-ahead+g.size())%g.size()
 		d.addReady(rank, text, func() func(*run) error {
-			send, x := n.data(event, rank, lengths[r], n.bits), make([]T, lengths[from])
-			want := n.data(event, g.members[from], lengths[from], n.bits)
+			send, x := n.data(event, rank, lengths[r]), make([]T, lengths[from])
+			want := n.data(event, g.members[from], lengths[from])
 			var source int
 			out := n.sending(g, Outcome{Event: event, Text: text, From: rank, To: g.members[to]}, 0, send)
 			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, x, want, &source)
@@ -188,7 +199,7 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 }
 
 // send returns a function that sends message number i of an event.
-func (n *numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, ready *int, to, tag int) func(*run) error {
+func (n numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, ready *int, to, tag int) func(*run) error {
 	e := n.sending(g, what, i, x)
 	return func(r *run) error {
 		if async {
@@ -200,18 +211,18 @@ func (n *numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, read
 }
 
 // sending returns the checks at the end of the send of message number i of an event.
-func (n *numbers[T]) sending(g *group, what Outcome, i int, x []T) *ending {
+func (n numbers[T]) sending(g *group, what Outcome, i int, x []T) *ending {
 	what.Kind, what.Index = Send, i
 	was := slices.Clone(x)
 	e := &ending{group: g, what: what, check: func() error { return same("what was sent", x, was) }}
 	e.input = e.check
-	e.spoil, e.kept = n.spoils(x)
+	e.spoil, e.untouched = n.spoils(x)
 	return e
 }
 
 // receiving returns the checks at the end of the receive of that message; *source is the rank that
 // sent it.
-func (n *numbers[T]) receiving(g *group, what Outcome, i int, x, want []T, source *int) *ending {
+func (n numbers[T]) receiving(g *group, what Outcome, i int, x, want []T, source *int) *ending {
 	what.Kind, what.Index = Recv, i
 	e := &ending{group: g, what: what, check: func() error {
 		if from := g.members[*source]; from != what.From {
@@ -219,6 +230,6 @@ func (n *numbers[T]) receiving(g *group, what Outcome, i int, x, want []T, sourc
 		}
 		return same("the message", x, want)
 	}}
-	e.spoil, e.kept = n.spoils(x)
+	e.spoil, e.untouched = n.spoils(x)
 	return e
 }

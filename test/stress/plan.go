@@ -2,8 +2,8 @@ package stress
 
 import "github.com/goccl/goccl/ccl"
 
-// Plan is a random use of package ddp: trainings one after the other, each with a Reducer of its own.
-// It is the same on every rank. A [Definition] says what each rank sees.
+// Plan is a random use of package ddp: trainings one after the other, each with a Reducer of its
+// own. It is the same on every rank. A [Definition] says what each rank sees.
 type Plan struct {
 	Seed      uint64
 	Ranks     int

@@ -44,8 +44,8 @@ func rounded(t ccl.DType, x float64) float64 {
 	}
 }
 
-// addUp returns the mean of what ranks bring. Floats of 16 bits are added up as float32. Within Join
-// their sum is rounded before it is divided, except that of float16 without a hook.
+// addUp returns the mean of what ranks bring. Floats of 16 bits are added up as float32. Within
+// Join their sum is rounded before it is divided, except that of float16 without a hook.
 func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin bool) []float64 {
 	t := d.t.Types[parameter]
 	sumType := t
@@ -56,6 +56,7 @@ func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin 
 	for _, local := range locals {
 		add(sumType, mean, local)
 	}
+
 	for j := range mean {
 		if inJoin && (t != ccl.Float16 || d.t.Hooked) {
 			mean[j] = rounded(t, mean[j])
@@ -67,7 +68,8 @@ func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin 
 	return mean
 }
 
-// Values returns what a rank adds to a gradient in a batch: thirds, whose sums depend on their order.
+// Values returns what a rank adds to a gradient in a batch: thirds, whose sums depend on their
+// order.
 func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 	seed := rand.NewPCG(d.plan.Seed<<16+uint64(d.t.Number<<8+step), uint64(rank<<16+batch<<8+parameter))
 	base := rand.New(seed).IntN(1000)
@@ -78,7 +80,8 @@ func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 	return v
 }
 
-// local returns the gradient that a rank has accumulated in its turn. Batch 0 is what it had before.
+// local returns the gradient that a rank has accumulated in its turn. Batch 0 is what it had
+// before.
 func (d *Definition) local(s *Step, rank, parameter int) []float64 {
 	g := d.Values(s.Number, rank, 0, parameter)
 	for batch, ready := range append(slices.Clone(s.Turns[rank].Quiet), s.Turns[rank].Last) {
@@ -98,18 +101,20 @@ func add(t ccl.DType, a, b []float64) {
 	}
 }
 
-// isUsed reports whether a rank's gradient counts in a step: it was ready in some batch, and may be.
+// isUsed reports whether a rank's gradient counts in a step: it was ready in some batch, and may
+// be.
 func (d *Definition) isUsed(s *Step, rank, parameter int) bool {
 	ready := slices.Concat(append(slices.Clone(s.Turns[rank].Quiet), s.Turns[rank].Last)...)
 	return slices.Contains(ready, parameter) && (d.first == nil || d.first == s || d.isUsed(d.first, rank, parameter))
 }
 
-// Step makes a step of the ranks that train, within Join or not, and returns the gradients that each
-// of them has after Wait.
+// Step makes a step of the ranks that train, within Join or not, and returns the gradients that
+// each of them has after Wait.
 func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]float64) {
 	if after = map[int][][]float64{}; d.t.Static && d.first == nil {
 		d.first = s
 	}
+
 	for i, t := range d.t.Types {
 		var locals [][]float64
 		used := false
@@ -134,6 +139,7 @@ func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]
 	for _, rank := range train {
 		add(d.t.Types[0], d.Buffers[rank], d.Values(s.Number, rank, 0, 0))
 	}
+
 	if d.t.Shares {
 		d.shareBuffers(train[0])
 	}

@@ -42,6 +42,7 @@ func (d *planDrawing) training(number int) {
 	for rank := range d.promise {
 		d.promise[rank] = d.subset()
 	}
+
 	types, isMixed := []ccl.DType{ccl.Float32, ccl.Float64, ccl.Float16, ccl.BFloat16}, d.chance(60)
 	for i := range t.Lengths {
 		t.Lengths[i] = d.IntN(30)
@@ -69,6 +70,7 @@ func (d *planDrawing) phase() {
 	for rank := range ph.Counts {
 		ph.Counts[rank] = least + d.IntN(len(ph.Steps)+1-least)
 	}
+
 	ph.Counts[d.IntN(d.plan.Ranks)] = len(ph.Steps)
 	for i := range ph.Steps {
 		s := &Step{Number: 1 + d.steps, Turns: make([]Turn, d.plan.Ranks)}
@@ -92,6 +94,7 @@ func (d *planDrawing) turn(rank int) (t Turn) {
 		} else {
 			t.Quiet[0] = append(t.Quiet[0], i)
 		}
+
 		for b := range t.Quiet {
 			for d.chance(40) {
 				t.Quiet[b] = append(t.Quiet[b], i)
@@ -130,7 +133,7 @@ func (d *planDrawing) fault(ph *Phase) {
 	train, done := ranks[true], ranks[false]
 	batch, last := s.Turns[train[0]].Last, d.t.Number == len(d.plan.Trainings)-1
 	f := &Fault{Rank: train[0], Holder: -1, Parameter: d.IntN(len(d.t.Lengths)), First: d.IntN(1 + len(batch))}
-	need := d.Perm(len(d.t.Lengths)) // what is ready on a rank that has done all of its step
+	need := d.Perm(len(d.t.Lengths)) // ready on a rank that has done all of its step
 	if d.t.Static && s.Number > 1 {
 		need = d.promise[f.Rank]
 	}
@@ -140,6 +143,7 @@ func (d *planDrawing) fault(ph *Phase) {
 		FaultCloses: f.First > 0, FaultLeaves: true, FaultFails: last && !ph.Join, FaultReturns: last && !ph.Join,
 		FaultStops: ph.Join, FaultNested: ph.Join, FaultNoWait: ph.Join && f.First > 0, FaultAbandons: len(done) > 0,
 	}
+
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(possible)), func(kind string) bool { return !possible[kind] })
 	switch f.Kind = kinds[d.IntN(len(kinds))]; f.Kind {
 	case FaultUnready:

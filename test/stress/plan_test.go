@@ -68,7 +68,8 @@ func TestDefinition(t *testing.T) {
 		}
 	}
 
-	// The mean is that of the sum in the order of ranks, and counts what was accumulated. The optimizer subtracts it.
+	// The mean is that of the sum in the order of ranks, and counts what was accumulated. The
+	// optimizer subtracts it.
 	d, g := start(Training{Hooked: true})
 	before := d.Data[1][0][0]
 	mean := (g(0, 1) + g(1, 1, 1) + g(2, 1)) / 3
@@ -76,7 +77,8 @@ func TestDefinition(t *testing.T) {
 	require.Equal(t, map[int][][]float64{0: {{-mean}}, 1: {{-mean}}, 2: {{-mean}}}, after)
 	require.Equal(t, before+mean, d.Data[1][0][0])
 
-	// Within Join the mean is over the ranks that train. The end of Join shares what the lowest of the longest has.
+	// Within Join the mean is over the ranks that train. The end of Join shares what the lowest of the
+	// longest has.
 	d, g = start(Training{Shares: true})
 	mean = (g(1, 1) + g(2, 1)) / 2
 	require.Equal(t, map[int][][]float64{1: {{mean}}, 2: {{mean}}}, d.Step(step(ready, ready, ready), []int{1, 2}, true))
@@ -85,7 +87,8 @@ func TestDefinition(t *testing.T) {
 	d.EndJoin([]int{0, 1, 1})
 	require.Equal(t, before-mean, d.Data[0][0][0])
 
-	// A gradient that is not ready counts as zero. One that is ready nowhere is unchanged, or zero if New made it.
+	// A gradient that is not ready counts as zero. One that is ready nowhere is unchanged, or zero if
+	// New made it.
 	d, g = start(Training{Unused: true})
 	mean = g(2, 1) / 3
 	require.Equal(t, [][]float64{{mean}}, d.Step(step(unused, unused, ready), []int{0, 1, 2}, false)[0])

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/goccl/goccl/ccl"
 )
 
 // Options are the size of a program. New requires all fields except Algorithms.
@@ -68,10 +66,11 @@ const most = 7
 // New draws a program.
 func New(seed uint64, o Options) *Program {
 	d := newDrawing(seed, 0, o)
+
 	d.events(8, func(g *group, t drawings) {
 		switch n := d.IntN(100); {
 		case n < 58:
-			t.collective(d, g, kinds[d.IntN(len(kinds))])
+			d.collective(g, forms[d.IntN(len(forms))])
 		case n < 78:
 			t.messages(d, g)
 		case n < 84:
@@ -80,6 +79,7 @@ func New(seed uint64, o Options) *Program {
 			t.exchange(d, g)
 		case n < 92:
 			d.newGroup(g)
+
 		case n < 96:
 			d.split(g)
 		default:
@@ -116,6 +116,7 @@ func (d *drawing) events(pauses int, next func(g *group, t drawings)) {
 				d.settle(rank)
 			}
 		}
+
 		if i := slices.IndexFunc(d.owed, func(o owed) bool { return end || o.due <= d.event }); i >= 0 {
 			o := d.owed[i]
 			d.owed = slices.Delete(d.owed, i, i+1)
@@ -143,6 +144,7 @@ func (d *drawing) addAll(rank int, text string, n int, ready func(i int) func(r 
 		for i := range all {
 			all[i] = ready(i)
 		}
+
 		return func(r *run) error {
 			for _, do := range all {
 				if err := do(r); err != nil {
@@ -169,8 +171,8 @@ func (d *drawing) settle(rank int) {
 	})
 }
 
-// some draws a subset of the ranks of a group, in any order.
-func (d *drawing) some(g *group) []int {
+// subset draws a subset of the ranks of a group, in any order.
+func (d *drawing) subset(g *group) []int {
 	return d.Perm(g.size())[:1+d.IntN(g.size())]
 }
 
@@ -186,11 +188,12 @@ func (d *drawing) newGroup(g *group) {
 		d.close(d.groups[1])
 		return
 	}
-	named := d.some(g)
+	named := d.subset(g)
 	var members []int
 	for _, r := range slices.Sorted(slices.Values(named)) {
 		members = append(members, g.members[r])
 	}
+
 	made := d.open(members)
 	for _, rank := range g.members {
 		d.add(rank, "new_group of "+g.name+": "+made.name, func(r *run) error {
@@ -212,6 +215,7 @@ func (d *drawing) split(g *group) {
 			keys[r] = 0
 		}
 	}
+
 	made := map[int]*group{}
 	for color := range 2 {
 		var members []int
@@ -222,19 +226,21 @@ func (d *drawing) split(g *group) {
 				}
 			}
 		}
+
 		if members != nil {
 			made[color] = d.open(members)
 		}
 	}
+
 	for r, rank := range g.members {
 		text := "split of " + g.name
-		mine := made[colors[r]]
-		if mine != nil {
-			text += ": " + mine.name
+		joined := made[colors[r]]
+		if joined != nil {
+			text += ": " + joined.name
 		}
 		d.add(rank, text, func(run *run) error {
 			c, err := run.groups[g].Split(run.ctx, colors[r], keys[r])
-			return run.join(mine, c, err)
+			return run.join(joined, c, err)
 		})
 	}
 }
@@ -244,6 +250,7 @@ func (d *drawing) close(g *group) {
 	if g == d.groups[0] || g.owed > 0 {
 		return
 	}
+
 	d.groups = slices.DeleteFunc(d.groups, func(o *group) bool { return o == g })
 	backwards := d.IntN(2) == 0
 	for _, rank := range g.members {
@@ -272,22 +279,6 @@ func (d *drawing) length(least int) int {
 	case 7, 8:
 		limit = 600
 	}
-	return least + d.IntN(min(limit, d.Longest)+1-least)
-}
 
-// algorithm draws the algorithm option of a call, and its text. Kernels of libraries do not have all types, and are for the group of all
-// ranks: others can be on one node, which its memory connects.
-func (d *drawing) algorithm(g *group, coll ccl.Collective, dtype ccl.DType, op ccl.Op) (opts []ccl.CallOption, text string) {
-	if len(d.Algorithms) == 0 || d.IntN(3) == 0 {
-		return nil, ""
-	}
-	name := d.Algorithms[d.IntN(len(d.Algorithms))]
-	a, ok := ccl.DefaultRegistry().Lookup(name)
-	if !ok || a.Kernels[coll] == nil {
-		return nil, ""
-	}
-	if k := a.Kernels[coll]; k.Native && (g.number > 0 || k.Supports(ccl.Shape{Collective: coll, DType: dtype, Op: op, Native: true}) != nil) {
-		return nil, ""
-	}
-	return []ccl.CallOption{ccl.WithAlgorithm(name)}, " by " + name
+	return least + d.IntN(min(limit, d.Longest)+1-least)
 }

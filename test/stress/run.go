@@ -33,12 +33,12 @@ type started struct {
 
 // ending contains the checks at the end of a call, a send or a receive.
 type ending struct {
-	group *group
-	what  Outcome
-	check func() error // checks the buffers after a success
-	input func() error // checks, after an error, that buffers that are only read are unchanged; nil: none
-	spoil func()       // overwrites the buffers, which are the caller's again
-	kept  func() error // checks that they have not changed since spoil
+	group     *group
+	what      Outcome
+	check     func() error // checks the buffers after a success
+	input     func() error // checks, after an error, that buffers that are only read are unchanged; nil: none
+	spoil     func()       // overwrites the buffers, which are the caller's again
+	untouched func() error // checks that they have not changed since spoil
 }
 
 // Run does the part of one rank. all is its communicator, with the program's number of
@@ -53,6 +53,7 @@ func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 			}
 		}
 	}()
+
 	for i := range p.parts[r.rank] {
 		r.part = &p.parts[r.rank][i]
 		if err := r.part.ready()(r); err != nil {
@@ -76,6 +77,7 @@ func (r *run) join(g *group, c *ccl.Communicator, err error) error {
 	if c == nil {
 		return fmt.Errorf("rank %d is in it, and got no group", r.rank)
 	}
+
 	r.groups[g] = c
 	for rank, member := range g.members {
 		if c.Size() != g.size() || c.GlobalRank(rank) != member || (member == r.rank) != (c.Rank() == rank) {
@@ -120,6 +122,7 @@ func (r *run) settle(backwards bool, asked func(*started) bool) error {
 	if backwards {
 		slices.Reverse(now)
 	}
+
 	for _, b := range now {
 		if r.notes != nil {
 			r.notes.await(b)

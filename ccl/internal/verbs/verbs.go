@@ -55,13 +55,13 @@ func (p Part) String() string { return fmt.Sprintf("%s[%d:%d]", p.Buffer, p.Lo, 
 // the goroutine of the kernel.
 type Observer interface{ Transfer(t Transfer) }
 
-// Place is a line of a kernel and the verb that it calls.
-type Place struct {
+// Position is a line of a kernel and the verb that it calls.
+type Position struct {
 	Verb string // such as "SendRecv"
 	Line string // such as "ring.go:42"
 }
 
-func (p Place) String() string { return p.Verb + " at " + p.Line }
+func (p Position) String() string { return p.Verb + " at " + p.Line }
 
 // Frames of these packages are not a kernel's.
 const (
@@ -70,8 +70,8 @@ const (
 )
 
 // Caller returns the verb that runs on this goroutine, and the kernel's line that called it. It is
-// the zero Place if none runs. It takes microseconds and is for failures.
-func Caller() Place {
+// the zero Position if none runs. It takes microseconds and is for failures.
+func Caller() Position {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	verb := ""
@@ -81,10 +81,10 @@ func Caller() Place {
 		case strings.HasPrefix(frame.Function, engine):
 			verb = frame.Function[strings.LastIndex(frame.Function, ".")+1:]
 		case verb != "" && !strings.HasPrefix(frame.Function, steps):
-			return Place{verb, fmt.Sprintf("%s:%d", path.Base(filepath.ToSlash(frame.File)), frame.Line)}
+			return Position{verb, fmt.Sprintf("%s:%d", path.Base(filepath.ToSlash(frame.File)), frame.Line)}
 		}
 		if !more {
-			return Place{}
+			return Position{}
 		}
 	}
 }

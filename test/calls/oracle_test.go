@@ -1,4 +1,4 @@
-package ccltest
+package calls
 
 import (
 	"math"
@@ -53,8 +53,8 @@ func TestValues(t *testing.T) {
 	kinds := make(map[string]int)
 	for r := range ranks {
 		for i := range count {
-			seen[int64s.value(&job{}, r, i)] = true
-			x := float64s.value(&job{numbers: odd, op: ccl.Min}, r, i)
+			seen[int64s.value(&Call{}, r, i)] = true
+			x := float64s.value(&Call{Numbers: Odd, Op: ccl.Min}, r, i)
 			switch {
 			case x != x:
 				kinds["NaN"]++
@@ -79,7 +79,7 @@ func TestValues(t *testing.T) {
 		for _, op := range []ccl.Op{ccl.Sum, ccl.Product} {
 			up, down := make([]float32, ranks), make([]float32, ranks)
 			for r := range ranks {
-				up[r] = float32s.value(&job{op: op}, r, i)
+				up[r] = float32s.value(&Call{Op: op}, r, i)
 				down[ranks-1-r] = up[r]
 			}
 			if float32s.reduce(op, up) != float32s.reduce(op, down) {

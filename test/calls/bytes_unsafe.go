@@ -1,4 +1,4 @@
-package ccltest
+package calls
 
 import (
 	"bytes"

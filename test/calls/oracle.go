@@ -1,4 +1,4 @@
-package ccltest
+package calls
 
 import (
 	"fmt"
@@ -10,17 +10,22 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// kind is an element type.
-type kind struct {
-	dtype   ccl.DType
-	float   bool     // results depend on the order of operations
-	ops     []ccl.Op // all operations that the type has, a user-defined one last
-	attempt func(r *rank, j *job) attempt
+// Kind is an element type.
+type Kind struct {
+	DType   ccl.DType
+	IsFloat bool     // results depend on the order of operations
+	Ops     []ccl.Op // all operations that the type has, a user-defined one last
+	attempt func(c *Call, rank int, isOrdered bool) Attempt
 }
 
-// kinds lists the element types, in an order in which neighbours differ much. No other code
+// OpsFor returns the operations that a collective has on the type: a scan has no Avg.
+func (k *Kind) OpsFor(coll ccl.Collective) []ccl.Op {
+	return slices.DeleteFunc(slices.Clone(k.Ops), func(op ccl.Op) bool { return op == ccl.Avg && coll.Scans() })
+}
+
+// Kinds lists the element types, in an order in which neighbours differ much. No other code
 // lists them: whatever else depends on the type of elements asks their oracle.
-var kinds = []kind{
+var Kinds = []Kind{
 	kindOf(float32s),
 	kindOf(int64s),
 	kindOf(integers[uint8]()),
@@ -44,39 +49,40 @@ var (
 	float64s = floats(0x1p-52, 1<<16, func(x float64) float64 { return x }, func(x float64) float64 { return x })
 )
 
-// premul is the only PremulSum that the suite tries.
-var premul = ccl.PremulSum(factor)
+// Premul is the only PremulSum that is tried.
+var Premul = ccl.PremulSum(factor)
 
 const factor = 3
 
-func kindOf[T ccl.Element](o *oracle[T]) kind {
+func kindOf[T ccl.Element](o *oracle[T]) Kind {
 	d := ccl.DTypeOf[T]()
-	if o.own == nil {
-		o.own = func(a, b T) T { return o.step(ccl.Sum, a, b) }
+	if o.userStep == nil {
+		o.userStep = func(a, b T) T { return o.step(ccl.Sum, a, b) }
 	}
-	o.user = ccl.NewOp(fmt.Sprintf("ccltest: a user-defined operation on %v", d), o.float, func(dst, a, b []T) {
+	o.user = ccl.NewOp(fmt.Sprintf("calls: a user-defined operation on %v", d), o.float, func(dst, a, b []T) {
 		for i := range dst {
-			dst[i] = o.own(a[i], b[i])
+			dst[i] = o.userStep(a[i], b[i])
 		}
 	})
-	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool { return op.Check(ccl.CollAllReduce, d) != nil })
-	return kind{
-		dtype: d, float: o.float, ops: append(ops, o.user),
-		attempt: func(r *rank, j *job) attempt { return newAttempt(o, r, j) },
+	ops := slices.DeleteFunc(append(ccl.Ops(), Premul), func(op ccl.Op) bool { return op.Check(ccl.CollAllReduce, d) != nil })
+	return Kind{
+		DType: d, IsFloat: o.float, Ops: append(ops, o.user),
+		attempt: func(c *Call, rank int, isOrdered bool) Attempt { return newAttempt(o, c, rank, isOrdered) },
 	}
 }
 
-func kindNamed(d ccl.DType) *kind {
-	return &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.dtype == d })]
+// KindOf returns the kind of a type.
+func KindOf(d ccl.DType) *Kind {
+	return &Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.DType == d })]
 }
 
 // oracle defines the arithmetic on a type's elements: Go has none for some types, and
 // not the same for all others.
 type oracle[T ccl.Element] struct {
 	float bool
-	// value returns element i of rank's input to a job. It differs between ranks, elements
-	// and jobs.
-	value func(j *job, rank, i int) T
+	// value returns element i of rank's input to a call. It differs between ranks, elements
+	// and calls.
+	value func(c *Call, rank, i int) T
 	// of returns the small number i.
 	of func(i int) T
 	// step returns a op b, rounded to T. For PremulSum that is the sum.
@@ -88,9 +94,10 @@ type oracle[T ccl.Element] struct {
 	// scaled returns x times the factor of PremulSum, divided x over a number of ranks.
 	scaled  func(x T) T
 	divided func(x T, n int) T
-	// own is a op b of user, the user-defined operation; nil: a + b. On integers it does not commute.
-	own  func(a, b T) T
-	user ccl.Op
+	// userStep is a op b of user, the user-defined operation; nil: a + b. On integers it does not
+	// commute.
+	userStep func(a, b T) T
+	user     ccl.Op
 	// identical reports whether a and b have the same bits. All NaNs are identical.
 	identical func(a, b T) bool
 	// near reports whether got may be xs reduced in another order than want.
@@ -111,11 +118,12 @@ func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
 	acc := o.operand(op, xs[0])
 	for _, x := range xs[1:] {
 		if op == o.user {
-			acc = o.own(acc, x)
+			acc = o.userStep(acc, x)
 		} else {
 			acc = o.step(op, acc, o.operand(op, x))
 		}
 	}
+
 	if op == ccl.Avg {
 		acc = o.divided(acc, len(xs))
 	}
@@ -124,7 +132,7 @@ func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
 
 // operand returns the operand that an input becomes.
 func (o *oracle[T]) operand(op ccl.Op, x T) T {
-	if op == premul {
+	if op == Premul {
 		return o.scaled(x)
 	}
 	return x
@@ -138,7 +146,7 @@ func integers[T integer]() *oracle[T] {
 	width := 8 * ccl.DTypeOf[T]().Size()
 	low := T(1)<<(width/2) - 1 // the lower half of the bits
 	return &oracle[T]{
-		value: func(j *job, rank, i int) T { return T(j.hash(rank, i)) },
+		value: func(c *Call, rank, i int) T { return T(c.hash(rank, i)) },
 		of:    func(i int) T { return T(i) },
 		step: func(op ccl.Op, a, b T) T {
 			switch op {
@@ -155,7 +163,7 @@ func integers[T integer]() *oracle[T] {
 		divided: func(x T, n int) T { return x / T(n) },
 		// The halves of the bits are p and q of the function px+q, and the operation is
 		// composition.
-		own: func(a, b T) T {
+		userStep: func(a, b T) T {
 			p, q := a>>(width/2)&low, a&low
 			r, s := b>>(width/2)&low, b&low
 			return p*r<<(width/2) | (r*q+s)&low
@@ -176,7 +184,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 	from := func(x float64) T { return nearest(F(x)) }
 	o := &oracle[T]{
 		float:   true,
-		value:   func(j *job, rank, i int) T { return from(j.float(j.hash(rank, i), integers)) },
+		value:   func(c *Call, rank, i int) T { return from(c.floatOf(c.hash(rank, i), integers)) },
 		of:      func(i int) T { return from(float64(i)) },
 		step:    func(op ccl.Op, a, b T) T { return from(combined(op, to(a), to(b))) },
 		scaled:  func(x T) T { return from(to(x) * factor) },
@@ -200,6 +208,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 				scale += math.Abs(to(o.operand(op, x)))
 			}
 		}
+
 		return math.Abs(to(got)-to(want)) <= 2*float64(len(xs))*epsilon*scale
 	}
 	o.wideMeans = ccl.DTypeOf[T]() == ccl.Float16
@@ -212,6 +221,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 			for _, x := range xs[1:] {
 				acc = F(combined(op, float64(acc), to(o.operand(op, x))))
 			}
+
 			if op == ccl.Avg {
 				acc /= F(len(xs))
 			}
@@ -238,17 +248,17 @@ func combined[T integer | float64](op ccl.Op, a, b T) T {
 func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, parts func(T) (re, im P), of func(re, im P) T) *oracle[T] {
 	o := &oracle[T]{
 		float: true,
-		value: func(j *job, rank, i int) T {
-			h := j.hash(rank, i)
-			if j.op == ccl.Product && j.numbers == exact {
-				if j.neutral(h) {
+		value: func(c *Call, rank, i int) T {
+			h := c.hash(rank, i)
+			if c.Op == ccl.Product && c.Numbers == Exact {
+				if c.isNeutral(h) {
 					return [...]T{of(1, 0), of(0, 1), of(-1, 0), of(0, -1)}[h%4]
 				}
 				// 2+i, rotated by right angles. Products of these have few digits, and no
 				// zeros, whose signs would depend on the order.
 				return [...]T{of(2, 1), of(-1, 2), of(-2, -1), of(1, -2)}[h%4]
 			}
-			return of(P(j.float(h, 1<<16)), P(j.float(mix(h), 1<<16)))
+			return of(P(c.floatOf(h, 1<<16)), P(c.floatOf(Mix(h), 1<<16)))
 		},
 		of: func(i int) T { return of(P(i), P(i)) },
 		step: func(op ccl.Op, x, y T) T {
@@ -263,7 +273,7 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 		divided: func(x T, n int) T { a, b := parts(x); return of(a/P(n), b/P(n)) },
 		bits: func(x T) uint64 {
 			a, b := parts(x)
-			return mix(math.Float64bits(float64(a))) ^ math.Float64bits(float64(b))
+			return Mix(math.Float64bits(float64(a))) ^ math.Float64bits(float64(b))
 		},
 	}
 	o.identical = func(x, y T) bool { return o.bits(x) == o.bits(y) }
@@ -271,6 +281,7 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 		a, b := parts(x)
 		return math.Abs(float64(a)) + math.Abs(float64(b))
 	}
+
 	o.near = func(op ccl.Op, got, want T, xs []T) bool {
 		scale := 0.0
 		if op == ccl.Product {
@@ -283,54 +294,60 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 				scale += size(o.operand(op, x))
 			}
 		}
+
 		return size(got-want) <= 4*float64(len(xs))*epsilon*scale
 	}
 	return o
 }
 
-// numbers is the kind of a job's inputs.
-type numbers uint8
+// Numbers is the kind of a call's inputs.
+type Numbers uint8
 
+// The kinds of inputs.
 const (
-	exact numbers = iota // any integers; floats whose results are exact in any order
-	rough                // floats whose sums and products depend on the order
-	odd                  // for Min and Max: floats including NaN, infinities and zeros of both signs
-	large                // for means of float16: numbers whose sum is too large for a float16
+	Exact Numbers = iota // any integers; floats whose results are exact in any order
+	Rough                // floats whose sums and products depend on the order
+	Odd                  // for Min and Max: floats including NaN, infinities and zeros of both signs
+	Large                // for means of float16: numbers whose sum is too large for a float16
 )
 
 // hash returns the random bits of element i of rank's input.
-func (j *job) hash(rank, i int) uint64 { return mix(mix(j.salt+uint64(rank)<<32) + uint64(i)) }
+func (c *Call) hash(rank, i int) uint64 { return Mix(Mix(c.Salt+uint64(rank)<<32) + uint64(i)) }
 
-// neutral reports whether the input made of h is to change no exact result. On more than 16 ranks all
-// but about 16 of the inputs of each element are neutral, so that results need no rounding either.
-func (j *job) neutral(h uint64) bool {
-	return j.ranks > mostRanks && mix(h)%uint64(j.ranks) >= mostRanks
+// exactRanks is the largest number of ranks on which all inputs change exact results.
+const exactRanks = 16
+
+// isNeutral reports whether the input made of h is to change no exact result. On more than 16 ranks
+// all but about 16 of the inputs of each element are neutral, so that results need no rounding
+// either.
+func (c *Call) isNeutral(h uint64) bool {
+	return c.Ranks > exactRanks && Mix(h)%uint64(c.Ranks) >= exactRanks
 }
 
-// float makes a floating-point number of h. Exact ones are drawn from the given number of
+// floatOf makes a floating-point number of h. Exact ones are drawn from the given number of
 // integers.
-func (j *job) float(h uint64, integers int) float64 {
+func (c *Call) floatOf(h uint64, integers int) float64 {
 	sign := 1 - 2*float64(h>>63)
 	unit := float64(h<<1>>12) / (1 << 52) // at least 0, below 1
 	power := int(h % 8)
 	switch {
-	case j.numbers == large:
+	case c.Numbers == Large:
 		return math.Ldexp(float64(1024+h%1024), 5) // up to 65504, the largest; sums of 4096 of them are exact in float32
-	case j.numbers == odd && power == 0:
+	case c.Numbers == Odd && power == 0:
 		return math.NaN()
-	case j.numbers == odd && power == 1:
+	case c.Numbers == Odd && power == 1:
 		return math.Inf(int(sign))
-	case j.numbers == odd && power < 4:
+	case c.Numbers == Odd && power < 4:
 		return math.Copysign(0, sign)
-	case j.numbers == rough && j.op == ccl.Product:
+	case c.Numbers == Rough && c.Op == ccl.Product:
 		return sign * (0.5 + unit)
-	case j.numbers == rough:
+	case c.Numbers == Rough:
 		return math.Ldexp(sign*(0.5+unit), power)
-	case j.op == ccl.Product && j.neutral(h):
+	case c.Op == ccl.Product && c.isNeutral(h):
 		return sign
-	case j.op == ccl.Product: // 16 of them do not leave the range of float16
+	case c.Op == ccl.Product: // 16 of them do not leave the range of float16
 		return math.Ldexp(sign, power%3-1)
-	case j.neutral(h):
+	case c.isNeutral(h):
 		return 0
 	}
 	return float64(int(h>>8%uint64(integers)) - integers/2)
