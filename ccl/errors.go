@@ -139,7 +139,10 @@ func (e *CollectiveFailedError) translate(b *strings.Builder) {
 
 // ranks returns the ranks that the error names.
 func (e *CollectiveFailedError) ranks() []int {
-	ranks := []int{e.Rank, e.Peer}
+	ranks := []int{e.Peer}
+	if !e.HideRank {
+		ranks = append(ranks, e.Rank)
+	}
 	if lost, ok := errors.AsType[*PeerLostError](e.Err); ok {
 		ranks = append(ranks, lost.Rank)
 	}

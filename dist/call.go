@@ -182,7 +182,7 @@ func (c *call) rooted(operation string, global int, err error) error {
 func (g *ProcessGroup) outsider(operation string, global int) error {
 	invalid := &InvalidRootError{Root: global, Size: g.Size()}
 	if g.isDefault() {
-		return fmt.Errorf("dist: %s: %w", operation, invalid)
+		return &explained{operation, invalid.Error(), []error{invalid}}
 	}
-	return &explained{fmt.Sprintf("dist: %s: rank %d is not in the group of %s", operation, global, transport.RanksText(g.Ranks())), []error{invalid}}
+	return &explained{operation, fmt.Sprintf("rank %d is not in the group of %s", global, transport.RanksText(g.Ranks())), []error{invalid}}
 }

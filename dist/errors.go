@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +87,7 @@ type RankError struct {
 	Err  error
 }
 
-func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.withoutRank()) }
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
 
 // stack is the stack of the rank's worker if it panicked or is stuck, after an empty line.
 func (e *RankError) stack() string {
@@ -104,13 +103,6 @@ func (e *RankError) stack() string {
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// withoutRank is the text of the worker's error without its own mentions of the rank, such as ", rank 3: "
-// in the error of a call.
-func (e *RankError) withoutRank() string {
-	own := strconv.Itoa(e.Rank)
-	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ").Replace(e.Err.Error())
-}
-
 // rankErrors is Spawn's error: the errors of all ranks that failed, the causes first. Its text
 // shows errors that differ only in the rank once, with all their ranks, and the stacks of
 // workers that panicked or are stuck. Of more than textLines different errors it names
@@ -123,7 +115,7 @@ func (e rankErrors) Error() string {
 	var texts, lines []string
 	same := map[string]rankErrors{} // by text
 	for _, err := range e {
-		text := err.withoutRank() + err.stack()
+		text := err.Err.Error() + err.stack()
 		if same[text] == nil {
 			texts = append(texts, text)
 		}
@@ -161,14 +153,38 @@ func (e rankErrors) Unwrap() []error {
 	return errs
 }
 
-// explained is an error with a text of its own, in which errors.Is and errors.As find others.
+// explained is an error of an operation of this package, in which errors.Is and errors.As find
+// others. The operation is "" if the reason names it.
 type explained struct {
-	text string
-	is   []error
+	operation, reason string
+	is                []error
 }
 
-func (e *explained) Error() string   { return e.text }
+func (e *explained) Error() string {
+	if e.operation == "" {
+		return "dist: " + e.reason
+	}
+	return "dist: " + e.operation + ": " + e.reason
+}
+
+// Reason returns the text of the error without the package and the operation.
+func (e *explained) Reason() string  { return e.reason }
 func (e *explained) Unwrap() []error { return e.is }
+
+// reasonOf returns the text of err without the package and the operation, where err has them as
+// values.
+func reasonOf(err error) string {
+	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // a wrapped one has words before it
+		return e.Reason()
+	}
+	return err.Error()
+}
+
+// reasonOnly is an error without the package and the operation in its text.
+type reasonOnly struct{ err error }
+
+func (e *reasonOnly) Error() string { return reasonOf(e.err) }
+func (e *reasonOnly) Unwrap() error { return e.err }
 
 // PanicError reports that the worker of a rank panicked. The process continues. Its text does not name the rank, which
 // Spawn and the errors of other ranks put before it.

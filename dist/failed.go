@@ -14,6 +14,7 @@ func (r *rank) callFailed(c *ccl.Communicator, call *CallError) {
 	if !ok {
 		return
 	}
+	err.HideRank = r.job != solo // RankError names it
 	if r.job.launched != nil {
 		r.reportCall(c, call, err)
 		return

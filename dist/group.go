@@ -122,7 +122,7 @@ func (g *ProcessGroup) usable() error {
 		return err
 	}
 	if g.closed.Load() {
-		return &explained{"dist: the process group that dist.WithGroup names was destroyed; make another", []error{ErrNotInitialized, ErrClosed}}
+		return &explained{"", "the process group that dist.WithGroup names was destroyed; make another", []error{ErrNotInitialized, ErrClosed}}
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/goroutine"
 	"github.com/goccl/goccl/internal/launchenv"
-	"github.com/goccl/goccl/transport"
 )
 
 // job is one Spawn, or a process that does not call it: the ranks it hosts and how they
@@ -299,23 +298,7 @@ func notInitialized() error {
 
 func (r *rank) endedError() error {
 	return &explained{
-		fmt.Sprintf("dist: the worker of rank %d has ended, and its process group with it: let it wait for the goroutines that make calls", r.number),
+		"", fmt.Sprintf("the worker of rank %d has ended, and its process group with it: let it wait for the goroutines that make calls", r.number),
 		[]error{ErrNotInitialized},
 	}
-}
-
-// ranksThat returns the ranks that did that with the failed call. It returns nil if no rank rejected
-// the arguments of the call.
-func ranksThat(err error, outcome transport.Outcome) []int {
-	m, ok := errors.AsType[*MismatchError](err)
-	if !ok {
-		return nil
-	}
-	var ranks []int
-	for _, v := range m.Values {
-		if v.Outcome == outcome { // OutcomeRejected stands once for each reason
-			ranks = append(ranks, v.Ranks...)
-		}
-	}
-	return ranks
 }

@@ -71,7 +71,7 @@ func TestLogVariableShowsFailures(t *testing.T) {
 			return dist.Barrier(dist.WithLabel("epoch 3"))
 		}), dist.WithRanks(2)))
 	})
-	require.Regexp(t, `level=ERROR msg="a call failed" rank=0 error="ccl: barrier \\"epoch 3\\".* at dist/log_test.go:\d+, rank 0: peer lost: rank 1 has left the group"`, text)
+	require.Regexp(t, `level=ERROR msg="a call failed" rank=0 error="ccl: barrier \\"epoch 3\\".* at dist/log_test.go:\d+: peer lost: rank 1 has left the group"`, text)
 }
 
 // A wrong value of GOCCL_LOG is an error of InitProcessGroup on all ranks.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/object"
@@ -28,8 +27,7 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	why := strings.TrimPrefix(strings.TrimPrefix(e.Err.Error(), "ccl: "+e.Operation+": "), "dist: "+e.Operation+": ")
-	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, why)
+	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, reasonOf(e.Err))
 }
 
 // Unwrap returns the cause.
@@ -208,6 +206,9 @@ func (c *objects) member(global int) (int, error) {
 func (c *objects) agree(data []byte, failed error) ([]int, error) {
 	if failed == nil && c.limit < 0 {
 		failed = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes: give dist.WithObjectLimit a positive number", c.limit)}
+	}
+	if failed != nil {
+		failed = &reasonOnly{failed} // ObjectError names the operation
 	}
 	all, err := ccl.Exchange(c.ctx, c.comm, failed, []int{len(data), c.limit}, c.opts[:]...)
 	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {

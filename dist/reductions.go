@@ -3,7 +3,6 @@ package dist
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -28,8 +27,7 @@ func deployed[T ccl.Element](input []T, err error) error {
 		return err
 	}
 	if size, ok := errors.AsType[*InvalidBufferSizeError](err); ok {
-		why := strings.TrimPrefix(err.Error(), "ccl: "+size.Operation+": ")
-		return &explained{fmt.Sprintf("dist: %s: %v: %s", size.Operation, ErrNotDeployed, why), []error{ErrNotDeployed, err}}
+		return &explained{size.Operation, fmt.Sprintf("%v: %s", ErrNotDeployed, reasonOf(err)), []error{ErrNotDeployed, err}}
 	}
 	return err
 }

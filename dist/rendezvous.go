@@ -154,7 +154,8 @@ func (m *rendezvous) joinAll(r *rank, p transport.Provider, timeout time.Duratio
 // conclude submits the verdict of rank r and waits for the outcome: nil on all ranks or
 // on none.
 func (m *rendezvous) conclude(r *rank, err error) error {
-	own := err != nil && !errors.Is(err, errElsewhere) && !consequence(r.number, err)
+	cause, _ := causeOf(r.number, err)
+	own := err != nil && !errors.Is(err, errElsewhere) && !cause.IsConsequence()
 	m.job.mu.Lock()
 	m.verdicts++
 	if err != nil && m.lost == nil {

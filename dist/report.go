@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
 )
@@ -18,14 +19,19 @@ import (
 // sent is what this process has reported to the launcher.
 var sent struct {
 	sync.Mutex
-	some bool // anything
-	last bool // a failure other than of a call; after a failed call the program may continue
+	sentReports
+}
+
+// sentReports are the reports of a process.
+type sentReports struct {
+	hasSent bool // anything
+	isFinal bool // a failure other than of a call; after a failed call the program may continue
 	// The last failed call that other ranks caused.
-	because launchenv.Because
-	ranks   []int
-	awaited *int
-	group   bool   // the call's group has failed
-	text    string // of the error
+	cause    failure.Kind
+	ranks    []int
+	awaited  *int
+	endsAll  bool   // the call's group has failed
+	callText string // of the call's error
 }
 
 // report tells the launcher why the rank failed. Errors of reporting are dropped: the
@@ -34,25 +40,19 @@ func report(rank int, kind launchenv.FailKind, err error) {
 	sent.Lock()
 	defer sent.Unlock()
 	r := newReport(rank, kind, err)
-	// The program's own error may hide that a call has failed, and the error of a
-	// subgroup numbers ranks as the subgroup does.
-	hidden := sent.group || sent.text != "" && strings.Contains(err.Error(), sent.text)
-	if r.Because == "" && hidden || r.Because == sent.because && len(r.Ranks) == 0 {
-		r.Because, r.Ranks, r.Awaited = sent.because, sent.ranks, sent.awaited
+	// The program's own error may have the text of a call's error instead of the error, and the error
+	// of a subgroup numbers ranks as the subgroup does.
+	hidden := sent.endsAll || sent.callText != "" && strings.Contains(err.Error(), sent.callText)
+	if r.Cause == 0 && hidden || r.Cause == sent.cause && len(r.Ranks) == 0 {
+		r.Cause, r.Ranks, r.Awaited = sent.cause, sent.ranks, sent.awaited
 	}
-	sent.some, sent.last = true, true
+	sent.hasSent, sent.isFinal = true, true
 	_ = r.Send(os.Getenv)
 }
 
 func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
-	r := &launchenv.Report{
-		Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(),
-		Kind: kind, Message: err.Error(),
-	}
-	if kind == launchenv.FailedError { // as Spawn's error has it, which most programs print
-		r.Message = (&RankError{rank, err}).withoutRank()
-	}
-	r.Because, r.Ranks = because(rank, err)
+	r := &launchenv.Report{Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(), Kind: kind, Message: err.Error()}
+	r.Cause, r.Ranks = causeOf(rank, err)
 	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok && failed.Awaited >= 0 {
 		awaited := failed.Awaited
 		if failed.GlobalRanks != nil {
@@ -60,9 +60,10 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 		}
 		r.Awaited = &awaited
 	}
+
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
 		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.PanicFrames(p.Stack)
-	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
+	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Cause == 0 {
 		r.Frames = launchenv.PanicFrames(k.Stack)
 	} else if errors.Is(err, ErrGoexit) {
 		r.Kind = launchenv.FailedGoexit
@@ -76,43 +77,41 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return // the rank itself ended the call
 	}
-	how, ranks := because(err.Rank, err.Err)
+	cause, ranks := causeOf(err.Rank, err.Err)
 	for i := range ranks {
 		ranks[i] = c.GlobalRank(ranks[i])
 	}
 	slices.Sort(ranks)
+
 	sent.Lock()
 	defer sent.Unlock()
 	report := newReport(r.number, launchenv.FailedCall, call)
-	report.Message = lasting(call) // the launcher looks for it in what the program prints
-	again := sent.some && how == sent.because && slices.Equal(ranks, sent.ranks)
+	if call.Async && call.File == "" { // its Work adds where the program waited
+		plain := *call
+		plain.Async = false
+		report.Message = plain.Error() // the launcher looks for it in what the program prints
+	}
+	isSame := sent.hasSent && cause == sent.cause && slices.Equal(ranks, sent.ranks)
 	// A message that the program waits for may fail after one that it does not.
-	if sent.last || again && (report.Awaited == nil || sent.awaited != nil) {
+	if sent.isFinal || isSame && (report.Awaited == nil || sent.awaited != nil) {
 		return
 	}
-	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, report.Message
-	report.Because, report.Ranks, sent.awaited = how, ranks, report.Awaited
-	_ = report.Send(os.Getenv)
-}
-
-// lasting returns the part of a call's text that the error of its Work has as well, wherever the program waits for it.
-func lasting(call *CallError) string {
-	if !call.Async || call.File != "" {
-		return call.Error()
+	report.Cause, report.Ranks = cause, ranks
+	sent.sentReports = sentReports{
+		hasSent: true, cause: cause, ranks: ranks, awaited: report.Awaited,
+		endsAll: cause != 0 && err.Seq > 0, callText: report.Message,
 	}
-	without := *call
-	without.Async = false // what its text ends with
-	return without.Error()
+	_ = report.Send(os.Getenv)
 }
 
 // takeBack removes the report of a failure from which the program has recovered.
 func takeBack() {
 	sent.Lock()
 	defer sent.Unlock()
-	if sent.some {
+	if sent.hasSent {
 		_ = launchenv.TakeBack(os.Getenv)
 	}
-	sent.some, sent.last, sent.because, sent.ranks, sent.awaited, sent.group, sent.text = false, false, "", nil, nil, false, ""
+	sent.sentReports = sentReports{}
 }
 
 // reportWorker tells the launcher, if any, how the worker ended.
@@ -133,76 +132,90 @@ func reportInit(err error) {
 	}
 }
 
-// because returns how other ranks caused the error of a rank, and which: "" if the
-// failure is the rank's own. The rank itself may be among those of a mismatch. ranks are
-// global, and nil if the error numbers them as a subgroup does.
-func because(rank int, err error) (how launchenv.Because, ranks []int) {
+// causeOf returns how other ranks caused the error of a rank, and which: 0 if the failure is the
+// rank's own. The rank itself may be among those of a mismatch.
+//
+// The ranks are global, and nil if the error numbers them as a subgroup does.
+func causeOf(rank int, err error) (cause failure.Kind, ranks []int) {
 	if object, ok := errors.AsType[*ObjectError](err); ok {
 		if object.Rank == rank {
-			return "", nil
+			return 0, nil
 		}
-		return launchenv.BecauseAborted, []int{object.Rank}
+		return failure.Aborted, []int{object.Rank}
 	}
-	grouped := false
+	isGroup := false
 	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
-		rank, grouped = failed.Rank, failed.Group != "" // a group rank, as all ranks in err
+		rank, isGroup = failed.Rank, failed.Group != "" // a group rank, as all ranks in err
 	}
-	defer func() {
-		if grouped {
-			ranks = nil
-		}
-		ranks = slices.Sorted(slices.Values(ranks))
-	}()
-	if aborted, ok := errors.AsType[*AbortedError](err); ok {
-		if aborted.By == rank {
-			return "", nil
-		}
-		return launchenv.BecauseAborted, []int{aborted.By}
+
+	cause, ranks = causeInGroup(rank, err)
+	if isGroup {
+		return cause, nil
 	}
-	if slices.Contains(ranksThat(err, transport.OutcomeAccepted), rank) || slices.Contains(ranksThat(err, transport.OutcomeAbsent), rank) {
-		return launchenv.BecauseRefused, ranksThat(err, transport.OutcomeRejected)
-	}
-	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
-		return launchenv.BecausePeerLost, []int{lost.Rank}
-	}
-	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return launchenv.BecauseTimeout, slices.Concat(late.Missing, late.Behind)
-	}
-	if differ := differing(err); differ != nil {
-		return launchenv.BecauseMismatch, differ
-	}
-	if errors.Is(err, context.Canceled) {
-		return launchenv.BecauseCanceled, nil
-	}
-	return "", nil
+	return cause, slices.Sorted(slices.Values(ranks))
 }
 
-// differing returns the ranks of a mismatch whose values are not those of most ranks; all of its ranks if no
-// value is, and none if the error is no mismatch or only some ranks refused their arguments.
-func differing(err error) (ranks []int) {
-	m, ok := errors.AsType[*MismatchError](err)
-	if !ok || m.Field == "arguments" {
-		return nil
-	}
-	most, only := 0, false
-	for _, v := range m.Values {
-		if len(v.Ranks) >= most {
-			most, only = len(v.Ranks), len(v.Ranks) > most
+// causeInGroup is causeOf for an error with ranks of one group.
+func causeInGroup(rank int, err error) (cause failure.Kind, ranks []int) {
+	if aborted, ok := errors.AsType[*AbortedError](err); ok {
+		if aborted.By == rank {
+			return 0, nil
 		}
+		return failure.Aborted, []int{aborted.By}
 	}
-	for _, v := range m.Values {
-		if len(v.Ranks) < most || !only {
-			ranks = append(ranks, v.Ranks...)
+	if rejecting := ranksThat(err, transport.OutcomeRejected); rejecting != nil && !slices.Contains(rejecting, rank) {
+		return failure.Rejected, rejecting
+	}
+	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
+		return failure.PeerLost, []int{lost.Rank}
+	}
+
+	if late, ok := errors.AsType[*TimeoutError](err); ok {
+		if len(late.Missing) > 0 {
+			return failure.Timeout, late.Missing
+		}
+		return failure.Stuck, late.Behind
+	}
+	if differing := differingRanks(err); differing != nil {
+		return failure.Mismatch, differing
+	}
+	if errors.Is(err, context.Canceled) {
+		return failure.Canceled, nil
+	}
+	return 0, nil
+}
+
+// ranksThat returns the ranks that did that with the failed call. It returns nil if no rank
+// rejected the arguments of the call.
+func ranksThat(err error, outcome transport.Outcome) (ranks []int) {
+	if m, ok := errors.AsType[*MismatchError](err); ok {
+		for _, v := range m.Values {
+			if v.Outcome == outcome { // OutcomeRejected stands once for each reason
+				ranks = append(ranks, v.Ranks...)
+			}
 		}
 	}
 	return ranks
 }
 
-// consequence reports whether another rank's failure caused the error of a rank.
-func consequence(rank int, err error) bool {
-	switch how, _ := because(rank, err); how {
-	case launchenv.BecauseAborted, launchenv.BecauseRefused, launchenv.BecausePeerLost:
-		return true
+// differingRanks returns the ranks of a mismatch whose values are not those of most ranks; all of
+// its ranks if no value is, and none if the error is no mismatch or some ranks rejected the call.
+func differingRanks(err error) (ranks []int) {
+	m, ok := errors.AsType[*MismatchError](err)
+	if !ok || ranksThat(err, transport.OutcomeRejected) != nil {
+		return nil
 	}
-	return false
+	most, isUnique := 0, false
+	for _, v := range m.Values {
+		if len(v.Ranks) >= most {
+			most, isUnique = len(v.Ranks), len(v.Ranks) > most
+		}
+	}
+
+	for _, v := range m.Values {
+		if len(v.Ranks) < most || !isUnique {
+			ranks = append(ranks, v.Ranks...)
+		}
+	}
+	return ranks
 }

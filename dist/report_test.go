@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/test/golden"
 	"github.com/goccl/goccl/transport"
@@ -56,7 +57,7 @@ func TestWorkerReports(t *testing.T) {
 	require.Equal(t, 1, r.Rank)
 	require.Equal(t, os.Getpid(), r.PID)
 	require.Equal(t, launchenv.FailedError, r.Kind)
-	require.Empty(t, r.Because)
+	require.Empty(t, r.Cause)
 	require.Empty(t, r.Frames)
 	require.False(t, r.Time.IsZero())
 
@@ -94,36 +95,36 @@ func TestPanicReports(t *testing.T) {
 func TestConsequenceReports(t *testing.T) {
 	texts := golden.Errors(t)
 	in := func(err error) error {
-		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, Err: err}
+		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, HideRank: true, Err: err}
 	}
 	for _, c := range []struct {
 		name  string
 		err   error
-		how   launchenv.Because
+		how   failure.Kind
 		ranks []int
 	}{
-		{"own", errors.New("no"), "", nil},
-		{"own, in a call", in(&dist.AbortedError{By: 1, Cause: errors.New("no")}), "", nil},
-		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), launchenv.BecauseAborted, []int{2}},
-		{"peer lost", in(&dist.PeerLostError{Rank: 0}), launchenv.BecausePeerLost, []int{0}},
-		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launchenv.BecauseTimeout, []int{0, 2}},
-		{"canceled", in(context.Canceled), launchenv.BecauseCanceled, nil},
+		{"own", errors.New("no"), 0, nil},
+		{"own, in a call", in(&dist.AbortedError{By: 1, Cause: errors.New("no")}), 0, nil},
+		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), failure.Aborted, []int{2}},
+		{"peer lost", in(&dist.PeerLostError{Rank: 0}), failure.PeerLost, []int{0}},
+		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), failure.Timeout, []int{0, 2}},
+		{"canceled", in(context.Canceled), failure.Canceled, nil},
 		{"rejected", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
 			{Value: "rejected", Outcome: transport.OutcomeRejected, Ranks: []int{0}, Why: "no"},
 			{Value: "accepted", Outcome: transport.OutcomeAccepted, Ranks: []int{1}},
 			{Value: "rejected", Outcome: transport.OutcomeRejected, Ranks: []int{2}, Why: "not so"},
-		}}), launchenv.BecauseRefused, []int{0, 2}},
+		}}), failure.Rejected, []int{0, 2}},
 		{"mismatch", in(&dist.MismatchError{Field: "count", Values: []ccl.MismatchValue{
 			{Value: "8", Ranks: []int{0, 1, 3}}, {Value: "7", Ranks: []int{2}},
-		}}), launchenv.BecauseMismatch, []int{2}},
+		}}), failure.Mismatch, []int{2}},
 		{"mismatch of three values", in(&dist.MismatchError{Field: "dtype", Values: []ccl.MismatchValue{
 			{Value: "float32", Ranks: []int{3}}, {Value: "int32", Ranks: []int{0, 2}}, {Value: "int8", Ranks: []int{1}},
-		}}), launchenv.BecauseMismatch, []int{1, 3}},
+		}}), failure.Mismatch, []int{1, 3}},
 		{"mismatch of halves", in(&dist.MismatchError{Field: "root", Values: []ccl.MismatchValue{
 			{Value: "1", Ranks: []int{1, 2}}, {Value: "0", Ranks: []int{0, 3}},
-		}}), launchenv.BecauseMismatch, []int{0, 1, 2, 3}},
+		}}), failure.Mismatch, []int{0, 1, 2, 3}},
 		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
-			launchenv.BecausePeerLost, nil},
+			failure.PeerLost, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ours.set(t)
@@ -133,9 +134,9 @@ func TestConsequenceReports(t *testing.T) {
 			require.NotNil(t, r)
 			require.Equal(t, (&dist.RankError{Rank: 1, Err: c.err}).Error(), "rank 1: "+r.Message, "as Spawn's error has it")
 			texts.Add(c.name, (&dist.RankError{Rank: 1, Err: c.err}))
-			texts.Add(c.name+", reported", fmt.Errorf("%s, because %q of %v", r.Message, r.Because, r.Ranks))
+			texts.Add(c.name+", reported", fmt.Errorf("%s, because %q of %v", r.Message, r.Cause.String(), r.Ranks))
 			require.NotContains(t, r.Message, ", rank 1: ")
-			require.Equal(t, c.how, r.Because)
+			require.Equal(t, c.how, r.Cause)
 			require.Equal(t, c.ranks, r.Ranks)
 		})
 	}
@@ -170,7 +171,7 @@ func TestCallReports(t *testing.T) {
 			r := read()
 			assert.Equal(t, launchenv.FailedCall, r.Kind)
 			assert.Equal(t, err.Error(), r.Message)
-			assert.Equal(t, launchenv.BecauseTimeout, r.Because)
+			assert.Equal(t, failure.Stuck, r.Cause)
 			assert.Equal(t, []int{0}, r.Ranks)
 		}
 		err = dist.Barrier(dist.WithGroup(g))
@@ -178,7 +179,7 @@ func TestCallReports(t *testing.T) {
 			r := read()
 			assert.Equal(t, launchenv.FailedCall, r.Kind)
 			assert.Equal(t, err.Error(), r.Message)
-			assert.Equal(t, launchenv.BecausePeerLost, r.Because)
+			assert.Equal(t, failure.PeerLost, r.Cause)
 			assert.Equal(t, []int{2}, r.Ranks, "rank 1 of the group")
 			first := r.Time
 			assert.Error(t, dist.Barrier(dist.WithGroup(g)))
@@ -191,13 +192,13 @@ func TestCallReports(t *testing.T) {
 	r := read()
 	require.Equal(t, launchenv.FailedError, r.Kind)
 	require.Contains(t, r.Message, "step 7")
-	require.Equal(t, launchenv.BecausePeerLost, r.Because)
+	require.Equal(t, failure.PeerLost, r.Cause)
 	require.Equal(t, []int{2}, r.Ranks)
 
 	require.NoError(t, spawn(t, func(context.Context, int) error { return nil }))
 	require.Nil(t, read())
 	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }))
-	require.Empty(t, read().Because, "what was taken back is forgotten")
+	require.Empty(t, read().Cause, "what was taken back is forgotten")
 }
 
 // A message that does not arrive does not fail the group. A program's error that contains
@@ -237,10 +238,10 @@ func TestMessageReports(t *testing.T) {
 		})))
 		wait()
 		if r := read(); c.hides {
-			require.Equal(t, launchenv.BecauseTimeout, r.Because)
+			require.Equal(t, failure.Stuck, r.Cause)
 			require.Equal(t, []int{0}, r.Ranks)
 		} else {
-			require.Empty(t, r.Because)
+			require.Empty(t, r.Cause)
 		}
 	}
 }

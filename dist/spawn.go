@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"slices"
 	"strconv"
+	"time"
 
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
-	"github.com/goccl/goccl/transport"
 )
 
 // SpawnOption is an option of Spawn. Later options override earlier ones.
@@ -193,44 +193,35 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 	err = worker(ctx, r.number)
 }
 
-// failure joins the errors of the workers, which have all ended: first the causes, in
-// the order of time, then their consequences. cancelled is the cause with which the
-// workers' context was cancelled, or nil.
+// failure joins the errors of the workers, which have all ended: first the causes, in the order of
+// time, then their consequences. cancelled is the cause with which the workers' context was
+// cancelled, or nil.
 func (j *job) failure(cancelled error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	blamed := map[int]bool{} // ranks that made others fail
-	stuck := map[int]bool{}
-	for _, r := range j.ended {
-		_, stuck[r.number] = r.err.(*StuckError) //nolint:errorlint // not a wrapped one
-		if failed, ok := errors.AsType[*CollectiveFailedError](r.outcome()); ok && failed.Group != "" {
-			continue // it numbers ranks as another group does
-		}
-		if aborted, ok := errors.AsType[*AbortedError](r.outcome()); ok {
-			blamed[aborted.By] = true
-		}
-		for _, rank := range ranksThat(r.outcome(), transport.OutcomeRejected) {
-			blamed[rank] = true
-		}
-	}
-	var causes, rest rankErrors
-	for _, r := range j.ended {
-		failed := r.outcome()
-		if failed == nil {
+	ranks := make([]failure.Rank, j.size)
+	errs := make(rankErrors, j.size) // by rank
+	for i, r := range j.ended {
+		err := r.outcome()
+		if err == nil {
 			continue
 		}
-		heeded := errors.Is(failed, context.Canceled) || cancelled != nil && errors.Is(failed, cancelled)
-		err := &RankError{r.number, failed}
-		how, ranks := because(r.number, failed)
-		waited := how == launchenv.BecauseTimeout && slices.ContainsFunc(ranks, func(other int) bool { return stuck[other] })
-		if consequence(r.number, failed) || waited || heeded && !blamed[r.number] {
-			rest = append(rest, err)
-		} else {
-			causes = append(causes, err)
+		kind, named := causeOf(r.number, err)
+		hasHeeded := errors.Is(err, context.Canceled) || cancelled != nil && errors.Is(err, cancelled)
+		if hasHeeded && !kind.IsConsequence() {
+			kind = failure.Canceled
 		}
+		report := &failure.Report{Kind: kind, Ranks: named, Time: time.Unix(0, int64(i))} // the order matters
+		ranks[r.number] = failure.Rank{HasFailed: true, Report: report}
+		errs[r.number] = &RankError{r.number, err}
 	}
-	if failed := slices.Concat(causes, rest); len(failed) > 0 {
-		return failed
+
+	var failed rankErrors
+	for _, rank := range failure.Blame(ranks).Order {
+		failed = append(failed, errs[rank])
 	}
-	return nil
+	if failed == nil {
+		return nil
+	}
+	return failed
 }

@@ -147,7 +147,7 @@ func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, 
 	defer r.job.mu.Unlock()
 	if g.closed.Load() { // by another goroutine or the end of the worker
 		_ = made.close()
-		return nil, &explained{"dist: the process group was destroyed while another was made of it", []error{ErrNotInitialized}}
+		return nil, &explained{"", "the process group was destroyed while another was made of it", []error{ErrNotInitialized}}
 	}
 	made.failBy(r.job.failed)
 	r.groups = append(r.groups, made)

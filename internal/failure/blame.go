@@ -97,7 +97,7 @@ func Blame(ranks []Rank) Verdict {
 	}
 	root := order[at]
 	v.Cause, v.Blamed, v.Reporter = ByItself, []int{root}, root
-	if r := ranks[root].Report; r != nil && r.Kind.isDifference() {
+	if r := ranks[root].Report; r != nil && r.Kind.IsDifference() {
 		v.Cause, v.Blamed = Difference, within(r.Ranks, len(ranks))
 	}
 	return v
@@ -196,7 +196,7 @@ func (k Kind) cause() Cause {
 	switch {
 	case k.isWait():
 		return Silent
-	case k.isDifference():
+	case k.IsDifference():
 		return Difference
 	}
 	return Left

@@ -60,5 +60,5 @@ func (k Kind) IsConsequence() bool { return k == Aborted || k == Rejected || k =
 // isWait reports whether the rank has waited for others in vain.
 func (k Kind) isWait() bool { return k == Timeout || k == Stuck }
 
-// isDifference reports whether the ranks made calls that do not fit.
-func (k Kind) isDifference() bool { return k == Mismatch || k == Overlap }
+// IsDifference reports whether the ranks made calls that do not fit.
+func (k Kind) IsDifference() bool { return k == Mismatch || k == Overlap }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/userfile"
 )
 
@@ -33,18 +34,24 @@ type Report struct {
 	// Frames are the program's own functions on the stack of the panic, the innermost
 	// first, without functions of the Go runtime, the standard library and goccl.
 	Frames []Frame `json:"frames,omitempty"`
-	// Because is empty if the failure is the rank's own. Otherwise the ranks in Ranks
-	// caused it in this way.
-	Because Because `json:"because,omitempty"`
-	// Ranks are the global ranks that the error names, ascending. It may be empty even if
-	// Because is not: errors of a subgroup use group ranks.
+	// Cause is 0 if the failure is the rank's own. Otherwise the ranks in Ranks caused it in this way.
+	Cause failure.Kind `json:"because,omitempty"`
+	// Ranks are the global ranks that the error names, ascending. It may be empty even if Cause is
+	// not 0: errors of a subgroup use group ranks.
 	Ranks []int `json:"ranks,omitempty"`
 	// Awaited is the global rank whose message the failed call itself waited for, nil if none.
 	Awaited *int `json:"awaited,omitempty"`
 }
 
 // IsConsequence reports whether only other ranks caused the failure.
-func (r *Report) IsConsequence() bool { return r.Because != "" && !slices.Contains(r.Ranks, r.Rank) }
+func (r *Report) IsConsequence() bool { return r.Cause != 0 && !slices.Contains(r.Ranks, r.Rank) }
+
+// Failure returns what the report says of who is to blame.
+func (r *Report) Failure() *failure.Report {
+	return &failure.Report{
+		Kind: r.Cause, Ranks: r.Ranks, Awaited: r.Awaited, Time: r.Time, MayRecover: r.Kind == FailedCall,
+	}
+}
 
 // FailKind is the kind of a failure.
 type FailKind string
@@ -56,19 +63,6 @@ const (
 	FailedPanic  FailKind = "panic"  // the worker panicked
 	FailedCall   FailKind = "call"   // a call on a group; the program has not ended yet, and may go on
 	FailedGoexit FailKind = "goexit" // the worker ended its goroutine by runtime.Goexit
-)
-
-// Because is the way in which other ranks caused a failure.
-type Because string
-
-// Ways in which a rank fails because of others.
-const (
-	BecauseAborted  Because = "aborted"   // Ranks failed, and told this rank
-	BecauseRefused  Because = "refused"   // Ranks refused the arguments of a call that this rank accepted
-	BecausePeerLost Because = "peer_lost" // Ranks left, or their processes ended
-	BecauseTimeout  Because = "timeout"   // this rank's wait for Ranks timed out
-	BecauseMismatch Because = "mismatch"  // Ranks, possibly this one too, made another call than most ranks
-	BecauseCanceled Because = "canceled"  // the context of the job ended
 )
 
 // Send writes r to the file that the launcher has named, if any. It replaces an earlier

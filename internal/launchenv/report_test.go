@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +24,7 @@ func TestReports(t *testing.T) {
 	require.Nil(t, none)
 	r := &Report{
 		Version: 1, Rank: 2, PID: 3, Time: time.Now().Round(0), Kind: FailedPanic, Message: "panic: \x00 \xff",
-		Frames: []Frame{{"main.f", "/a/f.go", 7}}, Because: BecauseAborted, Ranks: []int{1},
+		Frames: []Frame{{"main.f", "/a/f.go", 7}}, Cause: failure.Aborted, Ranks: []int{1},
 	}
 	require.NoError(t, (&Report{Message: "another"}).Send(getenv))
 	require.NoError(t, r.Send(getenv))

@@ -10,74 +10,13 @@ import (
 	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
+	faults "github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// Which rank is to blame, by the ranks' reports and ends.
-func TestCauses(t *testing.T) {
-	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	says := func(rank, ms int, how launchenv.Because, ranks ...int) Rank {
-		return Rank{Exit: 1, ended: true, died: at(100 + rank), Report: &launchenv.Report{
-			Rank: rank, Time: at(ms), Kind: launchenv.FailedError, Because: how, Ranks: ranks,
-		}}
-	}
-	call := func(r Rank) Rank { r.Report.Kind = launchenv.FailedCall; return r }
-	awaits := func(peer int, r Rank) Rank { r.Report.Awaited = &peer; return r }
-	alive := func(r Rank) Rank { r.ended, r.Exit = false, 0; return r }
-	dead := func(ms int) Rank { return Rank{Signal: syscall.SIGKILL, ended: true, died: at(ms)} }
-	returned := Rank{ended: true, died: at(1)}
-	const (
-		aborted, lost, timeout, canceled, mismatch = launchenv.BecauseAborted, launchenv.BecausePeerLost, launchenv.BecauseTimeout, launchenv.BecauseCanceled, launchenv.BecauseMismatch
-	)
-	for _, c := range []struct {
-		name     string
-		ranks    []Rank
-		first    int
-		cause    Cause
-		blamed   []int
-		reporter int
-	}{
-		{"a death", []Rank{{}, dead(5), {}}, 1, CauseFailed, []int{1}, 1},
-		{"the first of two deaths", []Rank{dead(7), dead(5)}, 1, CauseFailed, []int{1}, 1},
-		{"of deaths seen late, the one that a rank has seen", []Rank{dead(5), dead(7), says(2, 6, lost, 1)}, 0, CauseFailed, []int{1}, 1},
-		{"an error", []Rank{says(0, 6, aborted, 1), says(1, 5, ""), {}}, 0, CauseFailed, []int{1}, 1},
-		{"an error of a rank that still runs", []Rank{says(0, 6, aborted, 1), alive(says(1, 5, "")), {}}, 0, CauseFailed, []int{1}, 1},
-		{"the first of two errors", []Rank{says(0, 6, ""), says(1, 5, "")}, 0, CauseFailed, []int{1}, 1},
-		{"an error before a death", []Rank{says(0, 5, ""), dead(6)}, 1, CauseFailed, []int{0}, 0},
-		{"a call that failed, and its program went on", []Rank{alive(call(says(0, 1, ""))), dead(6), call(says(2, 6, lost, 1))}, 2, CauseFailed, []int{1}, 1},
-		{"a call that failed, and its program ended", []Rank{call(says(0, 7, lost, 1)), call(says(1, 6, ""))}, 0, CauseFailed, []int{1}, 1},
-		{"an interrupted rank", []Rank{says(0, 6, aborted, 1), says(1, 5, canceled)}, 0, CauseFailed, []int{1}, 1},
-		{"a rank that is gone", []Rank{says(0, 6, lost, 1), returned, {}}, 0, CauseLeft, []int{1}, 0},
-		{"a silent rank", []Rank{says(0, 6, timeout, 1), {}, says(2, 7, timeout, 1)}, 2, CauseSilent, []int{1}, 0},
-		{"silent ranks", []Rank{says(0, 6, timeout, 1, 2), {}, {}}, 0, CauseSilent, []int{1, 2}, 0},
-		{"a rank that hears that it is late", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 1)}, 0, CauseSilent, []int{1}, 0},
-		{"the end of a chain", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 2), {}}, 0, CauseSilent, []int{2}, 1},
-		{"a circle", []Rank{says(0, 6, timeout, 1), says(1, 5, timeout, 2), says(2, 7, timeout, 0), {}}, 0, CauseCircle, []int{0, 1, 2}, 1},
-		{"a deadlock of messages", []Rank{awaits(1, says(0, 7, timeout, 2)), awaits(2, says(1, 6, timeout, 2)), awaits(0, says(2, 8, timeout, 2))}, 0, CauseDeadlock, []int{0, 1, 2}, 1},
-		{"a deadlock beside a rank that waits for it", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(2, says(1, 7, timeout, 1)), awaits(1, says(2, 8, timeout, 1))}, 0, CauseDeadlock, []int{1, 2}, 0},
-		{"waits that end at a silent rank", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), {}}, 0, CauseSilent, []int{2}, 0},
-		{"a late rank, which has not waited", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), says(2, 8, timeout, 2)}, 0, CauseSilent, []int{2}, 0},
-		{"a rank that waits for itself", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(1, says(1, 7, timeout, 1))}, 0, CauseSilent, []int{1}, 0},
-		{"a wait for a rank that is none", []Rank{awaits(7, says(0, 6, timeout, 1)), {}}, 0, CauseSilent, []int{1}, 0},
-		{"a rank that differs", []Rank{says(0, 5, mismatch, 1), says(1, 6, mismatch, 1), says(2, 7, mismatch, 1)}, 0, CauseMismatch, []int{1}, 1},
-		{"a rank that differs and still runs", []Rank{says(0, 5, mismatch, 1), alive(call(says(1, 6, mismatch, 1)))}, 0, CauseMismatch, []int{1}, 0},
-		{"a rank that differs and is silent", []Rank{says(0, 5, mismatch, 1), {}}, 0, CauseMismatch, []int{1}, 0},
-		{"ranks that differ", []Rank{says(0, 6, mismatch, 0, 1), says(1, 5, mismatch, 0, 1)}, 0, CauseMismatch, []int{0, 1}, 1},
-		{"a rank that differs from none", []Rank{says(0, 6, mismatch, 0, 7), {}}, 0, CauseMismatch, []int{0}, 0},
-		{"an error before a difference", []Rank{says(0, 5, ""), says(1, 6, mismatch, 1)}, 0, CauseFailed, []int{0}, 0},
-		{"nothing to go by", []Rank{says(0, 6, lost), says(1, 7, lost)}, 1, CauseUnknown, []int{1}, 1},
-		{"a rank that is none", []Rank{says(0, 6, lost, 7)}, 0, CauseUnknown, []int{0}, 0},
-	} {
-		cause, blamed, reporter := blame(c.ranks, c.first)
-		require.Equal(t, c.cause, cause, c.name)
-		require.Equal(t, c.blamed, blamed, c.name)
-		require.Equal(t, c.reporter, reporter, c.name)
-	}
-}
-
 func TestCauseTexts(t *testing.T) {
 	texts := golden.Errors(t)
-	r := &launchenv.Report{Message: "panic: a\nb", Frames: []launchenv.Frame{{Function: "main.f", File: "/x/a.go", Line: 7}}, Because: launchenv.BecauseTimeout}
+	r := &launchenv.Report{Message: "panic: a\nb", Frames: []launchenv.Frame{{Function: "main.f", File: "/x/a.go", Line: 7}}, Cause: faults.Timeout}
 	ranks := []Rank{{PID: 10, Exit: 4, Report: r}, {PID: 11, Signal: syscall.SIGTERM, Asked: syscall.SIGTERM}, {PID: 12, Exit: 1}}
 	for want, e := range map[string]*EndedError{
 		`rank 1 (pid 11) was waited for in vain: the job failed after 1s
@@ -131,7 +70,7 @@ func TestMismatchTexts(t *testing.T) {
 	texts := golden.Errors(t)
 	says := func(rank int, ranks ...int) Rank {
 		return Rank{PID: 10 + rank, Exit: 1, Report: &launchenv.Report{
-			Rank: rank, Message: "ranks disagree on count", Because: launchenv.BecauseMismatch, Ranks: ranks,
+			Rank: rank, Message: "ranks disagree on count", Cause: faults.Mismatch, Ranks: ranks,
 		}}
 	}
 	for want, e := range map[string]*EndedError{

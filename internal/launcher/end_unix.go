@@ -55,7 +55,7 @@ func (l *launcher) endIfBlamed(now bool) {
 	f.cause, f.blamed, f.reporter = blame(ranks, f.seen)
 
 	isAlive := func(i int) bool { return !l.ranks[i].ended }
-	if _, end := followWaits(ranks, f.blamed[0]); !now && f.cause == CauseSilent && end >= 0 && isAlive(end) {
+	if end := findLastWaiting(ranks, f.blamed[0]); !now && f.cause == CauseSilent && end >= 0 && isAlive(end) {
 		return // its report may close a circle
 	}
 	if now || f.cause != CauseUnknown && !slices.ContainsFunc(f.blamed, isAlive) {

@@ -179,7 +179,7 @@ func (e *EndedError) headline() string {
 	case CauseLeft:
 		return fmt.Sprintf("%s left while others needed it: the job failed after %v", who, after)
 	case CauseMismatch:
-		differs := func(r Rank) bool { return r.consequence() && r.Report.Because == launchenv.BecauseMismatch }
+		differs := func(r Rank) bool { return r.consequence() && r.Report.Cause.IsDifference() }
 		if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
 			return fmt.Sprintf("%s made another call than the others: the job failed after %v", who, after)
 		}
