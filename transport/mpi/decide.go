@@ -20,7 +20,7 @@ func (g *group) isResponsive(rank int) bool {
 
 // isThere reports whether a rank can still reply.
 func (g *group) isThere(rank int) bool {
-	return !g.sync.Left(rank) && !g.process.isDead(g.processOf[rank])
+	return !g.sync.HasDeparted(rank) && !g.process.isDead(g.processOf[rank])
 }
 
 // coordinator returns the rank that decides.
@@ -74,7 +74,7 @@ func (r *rest) ProposeFailure(rank int) {
 	g.sending.Lock()
 	g.sendToAll(head{kind: kindFailed, number: uint64(by)}, encodeFailure(g.causes.Load(by)))
 	g.sending.Unlock()
-	r.Settle()
+	r.CatchUp()
 }
 
 // decideFailure makes the failure of a rank the group's, unless it has one, and sends it to

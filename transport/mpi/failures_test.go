@@ -177,7 +177,7 @@ func TestStoppedInChain(t *testing.T) {
 	var entering sync.WaitGroup
 	for rank, ep := range eps {
 		entering.Go(func() {
-			for rank == 1 && !of(2).group.sync.Waits(3) { // rank 3 waits, and has said so
+			for rank == 1 && !of(2).group.sync.IsWaiting(3) { // rank 3 waits, and has said so
 				runtime.Gosched()
 			}
 			_, err := ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: limits[rank]}})

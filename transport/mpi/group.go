@@ -82,7 +82,7 @@ func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
 		return
 	}
 	g.sent = words
-	isLeaving := groupsync.HasLeft(words)
+	isLeaving := groupsync.HasDeparted(words)
 	if isLeaving && !g.lines.direct {
 		g.lines.sendOfRank()
 	}

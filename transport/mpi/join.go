@@ -92,7 +92,7 @@ func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (tr
 
 // formGroup forms the group with a number among those of a parent. Ranks of one node are connected by their memory.
 func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, members []int) (transport.Endpoint, error) {
-	rank, err := ep.Seat(members)
+	rank, err := ep.RankIn(members)
 	if err != nil {
 		return nil, fmt.Errorf("mpi: %w", err)
 	}
@@ -110,11 +110,11 @@ func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, member
 	}
 	settled := false
 	made, err := ep.group.process.joinGroup(ctx, groupID(parent, number, processOf), rank, processOf, "", func(hasCome func(rank int) bool) error {
-		err := ep.Gone(members, hasCome)
+		err := ep.CheckMembers(members, hasCome)
 		if err != nil && !settled { // a member may have come before it left
 			settled = true
-			ep.group.rest.Settle()
-			err = ep.Gone(members, hasCome)
+			ep.group.rest.CatchUp()
+			err = ep.CheckMembers(members, hasCome)
 		}
 		return err
 	})

@@ -313,10 +313,10 @@ func TestLeavesAhead(t *testing.T) {
 	}
 	require.NoError(t, enterCall(t, eps[first], 1))
 	require.NoError(t, eps[first].Close())
-	for !eps[other].group.sync.Left(first) {
+	for !eps[other].group.sync.HasDeparted(first) {
 		runtime.Gosched()
 	}
-	eps[other].group.rest.Settle()
+	eps[other].group.rest.CatchUp()
 	require.True(t, eps[other].group.has(first, 1))
 	slow(false)
 	waiting.Wait()
@@ -456,7 +456,7 @@ func TestMuteInAllGroups(t *testing.T) {
 	all[0].polling.Lock() // it is stopped
 	goOn := sync.OnceFunc(all[0].polling.Unlock)
 	defer goOn()
-	eps[1].group.rest.Settle()
+	eps[1].group.rest.CatchUp()
 	require.False(t, made[1].group.isResponsive(0))
 	require.Equal(t, 1, made[1].group.coordinator())
 	made[1].Fail(proposed(1))
@@ -486,7 +486,7 @@ func TestAnswersBesideLibrary(t *testing.T) {
 		})
 	}
 	for range 5 {
-		eps[0].group.rest.Settle()
+		eps[0].group.rest.CatchUp()
 		require.True(t, eps[0].group.isResponsive(1))
 		require.True(t, eps[0].group.isResponsive(2))
 	}

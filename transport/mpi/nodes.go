@@ -104,7 +104,7 @@ func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 // formOnNode forms the group with a number among those of a parent, of processes of this node, which
 // have these places there. The memory forms groups of many parents.
 func (ep *endpoint) formOnNode(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
-	if err := ep.Gone(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
+	if err := ep.CheckMembers(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	within, stop := ep.watchMembers(ctx, members)
@@ -128,7 +128,7 @@ func (ep *endpoint) watchMembers(ctx context.Context, members []int) (within con
 				return
 			case <-tick.C:
 			}
-			if err := ep.Gone(members, func(int) bool { return false }); err != nil {
+			if err := ep.CheckMembers(members, func(int) bool { return false }); err != nil {
 				cancel(err)
 			}
 		}

@@ -50,19 +50,19 @@ func (q *queries) servedBy(by, of int) uint64 {
 	return 0
 }
 
-// Settle implements groupsync.Remote. It queries once more for lines of ranks that have not replied.
-func (r *rest) Settle() {
+// CatchUp implements groupsync.Remote. It queries once more for lines of ranks that have not replied.
+func (r *rest) CatchUp() {
 	g := r.group
 	before := g.missingLines()
-	g.process.waitUntil(context.Background(), r.Ask())
+	g.process.waitUntil(context.Background(), r.StartCatchUp())
 	if len(g.missingLines()) > len(before) {
-		g.process.waitUntil(context.Background(), r.Ask())
+		g.process.waitUntil(context.Background(), r.StartCatchUp())
 	}
 }
 
-// Ask implements groupsync.Remote. It queries all other ranks, whose replies come after all that they
+// StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after all that they
 // have sent before.
-func (r *rest) Ask() (settled func() bool) {
+func (r *rest) StartCatchUp() (settled func() bool) {
 	g := r.group
 	if g.saidGoodbye.Load() {
 		return func() bool { return true }
@@ -88,7 +88,7 @@ func (r *rest) Ask() (settled func() bool) {
 		for _, rank := range asked {
 			if isPending(rank) {
 				g.process.unresponsive[g.processOf[rank]].Store(true)
-				g.sync.Silent(rank)
+				g.sync.ForgetWaits(rank)
 			}
 		}
 		asked = nil
@@ -106,7 +106,7 @@ func (g *group) replyTo(to int, query uint64, body []byte) error {
 	g.sending.Lock()
 	defer g.sending.Unlock()
 	words := g.sync.Words(g.rank)
-	if groupsync.HasLeft(words) {
+	if groupsync.HasDeparted(words) {
 		g.sendNewWords(words)
 		return nil
 	}

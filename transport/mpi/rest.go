@@ -94,9 +94,9 @@ func (r *rest) LostCore(int) {}
 func (r *rest) Asleep(sleeper int) bool {
 	n := len(r.group.processOf)
 	if sleeper%n == r.group.rank {
-		return r.group.sync.Waits(sleeper) && !r.tokens[sleeper/n].Load()
+		return r.group.sync.IsWaiting(sleeper) && !r.tokens[sleeper/n].Load()
 	}
-	return r.group.sync.Waits(sleeper)
+	return r.group.sync.IsWaiting(sleeper)
 }
 
 // Dead implements groupsync.Processes.
@@ -104,5 +104,5 @@ func (r *rest) Dead(rank int) (pid int, dead bool) {
 	return r.group.process.deathOf(r.group.processOf[rank])
 }
 
-// Via implements groupsync.Remote.
-func (r *rest) Via(peer int, seq uint64) int { return r.group.lines.via(peer, seq) }
+// Blocker implements groupsync.Remote.
+func (r *rest) Blocker(peer int, seq uint64) int { return r.group.lines.via(peer, seq) }

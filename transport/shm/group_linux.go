@@ -11,7 +11,7 @@ import (
 
 // Group implements transport.Groups. The members join a new job.
 func (m *mapped) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	rank, err := m.Seat(members)
+	rank, err := m.RankIn(members)
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
@@ -44,7 +44,7 @@ func (m *mapped) checkMembers(number uint64, members []int) func() error {
 			if err := m.whyUnmade(number, members); err != nil {
 				return err
 			}
-			return m.Gone(members, func(int) bool { return false })
+			return m.CheckMembers(members, func(int) bool { return false })
 		})
 	}
 }

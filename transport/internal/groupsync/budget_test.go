@@ -71,8 +71,8 @@ func TestLateRanksAreWaitedForInFull(t *testing.T) {
 	require.GreaterOrEqual(t, p.pollTime, p.wakeTime)
 }
 
-// A rank that loses its core while it polls parks early in the next waits, and in twice as many each
-// time that it loses the core again. A wait in which it keeps the core resets the count.
+// A rank that loses its core while it polls parks early in the next waits, and in twice as many
+// each time that it loses the core again. A wait in which it keeps the core resets the count.
 func TestLostCoresBackOff(t *testing.T) {
 	p := newPoller(t)
 	lose := func() {
@@ -81,6 +81,7 @@ func TestLostCoresBackOff(t *testing.T) {
 		require.True(t, parked)
 		p.tick = time.Microsecond
 	}
+
 	early := func() (waits int) {
 		for {
 			if parked, _ := p.wait(p.earlyPauses+1, false); !parked {
@@ -89,6 +90,7 @@ func TestLostCoresBackOff(t *testing.T) {
 			waits++
 		}
 	}
+
 	for want := minEarly; want <= 2*maxEarly; want *= 2 {
 		lose()
 		for range min(want, maxEarly) {
@@ -102,8 +104,8 @@ func TestLostCoresBackOff(t *testing.T) {
 	require.Equal(t, minEarly, early())
 }
 
-// A rank that has just woken another one polls until that has had time to wake up, even if it has lost
-// its core before.
+// A rank that has just woken another one polls until that has had time to wake up, even if it has
+// lost its core before.
 func TestWakersPoll(t *testing.T) {
 	p := newPoller(t)
 	p.tick = 2 * timeSlice
@@ -115,8 +117,9 @@ func TestWakersPoll(t *testing.T) {
 	require.Greater(t, p.wakeTime, earlyTime)
 }
 
-// A rank parks early if other goroutines wait for a processor while it polls, but not if one does so
-// for a moment: in four times as many waits each time, and half as many after a wait that kept the core.
+// A rank parks early if other goroutines wait for a processor while it polls, but not if one does
+// so for a moment: in four times as many waits each time, and half as many after a wait that kept
+// the core.
 func TestCrowdedProcessors(t *testing.T) {
 	p := newPoller(t)
 	counts := 0
@@ -134,6 +137,7 @@ func TestCrowdedProcessors(t *testing.T) {
 		_, pauses := p.wait(forever, false)
 		require.Equal(t, p.looks(crowdTime), pauses)
 		crowd(0)
+
 		for p.early > 0 {
 			_, pauses := p.wait(forever, false)
 			require.Equal(t, p.earlyPauses, pauses)
@@ -153,8 +157,8 @@ func TestCrowdedProcessors(t *testing.T) {
 	require.Equal(t, minEarly, lose())
 }
 
-// A rank that is a process tells when it has lost its core to another thread, and not when goroutines
-// of its own process need the core.
+// A rank that is a process tells when it has lost its core to another thread, and not when
+// goroutines of its own process need the core.
 func TestLostCoresAreTold(t *testing.T) {
 	p := newPoller(t)
 	n := &neighbour{state: new(State)}
@@ -167,6 +171,7 @@ func TestLostCoresAreTold(t *testing.T) {
 		r.Publish(e)
 		require.NoError(t, r.AwaitAll())
 	}
+
 	call()
 	countWaiting = func(*[3]metrics.Sample) uint64 { return 1 }
 	call()

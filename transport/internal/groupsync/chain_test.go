@@ -73,6 +73,7 @@ func TestBehindOneThatTimedOut(t *testing.T) {
 	for _, s := range states {
 		s.line[1].epoch.Store(1)
 	}
+
 	states[1].waitOn.Store(0 + 1)
 	var timeout *transport.TimeoutError
 	require.ErrorAs(t, r.AwaitMessage(new(atomic.Uint64), 1, 2), &timeout)
@@ -157,6 +158,7 @@ func TestStoppedAfterItsSleep(t *testing.T) {
 			return NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, rest), rank, nil, false), false, count)
 		}
 		asker := p2p(0)
+
 		blames := func(want int, where string) {
 			t.Helper()
 			if got := asker.Behind(1); got != want {
@@ -181,6 +183,7 @@ func TestStoppedAfterItsSleep(t *testing.T) {
 			return true
 		}, true)
 		blames(victim, "has moved it")
+
 		rest.sleep = func() {
 			up[ranks+victim] = false
 			blames(1, "sleeps again")

@@ -102,7 +102,7 @@ func (r *Member) knowsMissing() bool {
 		return true
 	}
 	if d.replied == nil {
-		d.replied = r.group.remote.Ask()
+		d.replied = r.group.remote.StartCatchUp()
 	}
 	return d.replied()
 }

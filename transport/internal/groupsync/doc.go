@@ -34,8 +34,8 @@
 //
 // # Concurrency
 //
-// A [Member] belongs to one goroutine, except for Fail, Failed, Failure, Leave, Seat and
-// Gone, which any goroutine may call. Its [P2P] belongs to a second goroutine.
+// A [Member] belongs to one goroutine, except for Fail, Failed, Failure, Leave, RankIn
+// and CheckMembers, which any goroutine may call. Its [P2P] belongs to a second goroutine.
 //
 // A wait polls its word first; how long depends on whether the rank has its core for itself (see
 // budget). Then it parks: it announces the rank it waits for (waitOn, sleepers), tests the word

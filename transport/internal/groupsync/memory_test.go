@@ -19,6 +19,7 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 		s.Hi = s.Lo + 1 + r.Uint64N(8)
 		return s
 	}
+
 	found := [2]int{}
 	for range 20000 {
 		all := make([]memory, 1+r.IntN(20))
@@ -41,6 +42,7 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 		if ranks := overlappedRanks(all); want != (len(ranks) > 1) {
 			t.Fatalf("%v: %v, but names %v", all, want, ranks)
 		}
+
 		if want {
 			found[1]++
 		} else {
@@ -62,6 +64,7 @@ func BenchmarkOverlapping(b *testing.B) {
 				lo := uint64(1000*at + 1)
 				m.known[i] = memory{transport.Span{Lo: lo, Hi: lo + 400}, transport.Span{Lo: lo + 500, Hi: lo + 900}}
 			}
+
 			for b.Loop() {
 				if m.overlap() {
 					b.Fatal("no two overlap")

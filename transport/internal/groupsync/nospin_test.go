@@ -18,6 +18,7 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	n := &neighbour{state: states[1]}
 	r := NewMember(NewGroup(states, new(Words), nil, n), 0, nil, true)
 	before := r.budgets.spinning
+
 	const calls = 200
 	for range calls {
 		n.seq++
@@ -30,6 +31,7 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if n.sleeps != calls || n.yields != 0 {
 		t.Errorf("%d calls with NoSpin slept %d times and yielded %d times", calls, n.sleeps, n.yields)
 	}
@@ -38,6 +40,7 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	}
 	n.seq++
 	e := &transport.Arrival{Ctx: context.Background(), Seq: n.seq}
+
 	if err := r.Begin(e); err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +72,14 @@ func TestRestNoticesDeath(t *testing.T) {
 		if err := l.Lost(1); err != nil {
 			t.Errorf("lost at first: %v", err)
 		}
+
 		never := func() bool { return false }
 		l.Rest(never, noSpin)
 		var lost *transport.PeerLostError
 		if err := l.Lost(1); !errors.As(err, &lost) || *lost != (transport.PeerLostError{Rank: 1, PID: 17}) {
 			t.Errorf("noSpin %v: %v", noSpin, err)
 		}
+
 		if noSpin && (d.yields != 0 || l.budget != budget) || !noSpin && d.yields != maxYields {
 			t.Errorf("noSpin %v: %d yields, and the budget is %+v after %+v", noSpin, d.yields, l.budget, budget)
 		}

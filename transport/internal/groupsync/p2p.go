@@ -168,7 +168,7 @@ func (l *P2P) Lost(peer int) error {
 	switch r := l.member; {
 	case r.isClosed.Load():
 		return transport.ErrClosed
-	case l.isDead[peer].Load() || r.group.Left(peer):
+	case l.isDead[peer].Load() || r.group.HasDeparted(peer):
 		return r.lostError(peer)
 	}
 	return nil

@@ -18,6 +18,7 @@ func TestLostBesideRest(t *testing.T) {
 	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false, nothing)
 	asked := make(chan struct{})
 	result := make(chan error)
+
 	go func() {
 		for first := true; ; first = false {
 			err := l.Lost(1)
@@ -30,6 +31,7 @@ func TestLostBesideRest(t *testing.T) {
 			}
 		}
 	}()
+
 	<-asked
 	l.suspicion.looked = l.suspicion.looked.AddDate(1, 0, 0) // a while ago
 	l.Rest(func() bool { return false }, true)

@@ -12,14 +12,14 @@ import (
 // Group.SetVerdict. Wake of another rank sends it this rank's words.
 type Remote interface {
 	Processes
-	// Settle returns when the copies have all that the other ranks had stored before the call, except
+	// CatchUp returns when the copies have all that the other ranks had stored before the call, except
 	// of ranks that are gone or do not answer in time.
-	Settle()
-	// Ask does not wait: settled reports whether Settle would have returned.
-	Ask() (settled func() bool)
-	// Via returns the rank that holds up the line of peer in a call, unless it has come: peer itself,
-	// or a rank that passes lines on.
-	Via(peer int, seq uint64) int
+	CatchUp()
+	// StartCatchUp does not wait: isDone reports whether CatchUp would have returned.
+	StartCatchUp() (isDone func() bool)
+	// Blocker returns the rank that holds up the line of peer in a call, unless it has come: peer
+	// itself, or a rank that passes lines on.
+	Blocker(peer int, seq uint64) int
 	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns
 	// when the group has one.
 	ProposeFailure(rank int)
@@ -37,8 +37,8 @@ func (s *State) sharedWords() [StateWords]*atomic.Uint64 {
 	return [...]*atomic.Uint64{&s.done, &s.out, &s.rejectedFirst, &s.rejectedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.departed}
 }
 
-// HasLeft reports whether words are those of a rank that has left.
-func HasLeft(words [StateWords]uint64) bool { return words[StateWords-1] != 0 }
+// HasDeparted reports whether words are those of a rank that has left.
+func HasDeparted(words [StateWords]uint64) bool { return words[StateWords-1] != 0 }
 
 // Words returns the words of rank beside its lines, consistent in their order: if one is new, so
 // are those before it.
@@ -105,10 +105,10 @@ func (g *Group) Decided() bool { return g.words.verdict.Load() != undecided }
 func (g *Group) FailedBy() int { return int(g.words.fail.Load()) - 1 }
 
 // Left reports whether rank has left the group.
-func (g *Group) Left(rank int) bool { return g.states[rank].departed.Load() != 0 }
+func (g *Group) HasDeparted(rank int) bool { return g.states[rank].departed.Load() != 0 }
 
-// Waits reports whether a sleeper has announced that it sleeps.
-func (g *Group) Waits(sleeper int) bool {
+// IsWaiting reports whether a sleeper has announced that it sleeps.
+func (g *Group) IsWaiting(sleeper int) bool {
 	if n := len(g.states); sleeper >= n {
 		return g.states[sleeper-n].resting.Load() != 0
 	}
@@ -123,8 +123,8 @@ func (g *Group) Notice(me int) {
 	g.rest.Wake(g.p2p(me))
 }
 
-// Silent forgets for whom rank waits, since it has not said so for long.
-func (g *Group) Silent(rank int) {
+// ForgetWaits forgets for whom rank waits, since it has not said so for long.
+func (g *Group) ForgetWaits(rank int) {
 	g.states[rank].waitOn.Store(0)
 	g.states[rank].p2pWaitOn.Store(0)
 }

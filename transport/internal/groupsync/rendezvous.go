@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Seat returns this rank's rank in a group of members. Any goroutine may call it.
-func (r *Member) Seat(members []int) (rank int, err error) {
+// RankIn returns this rank's rank in a group of members. Any goroutine may call it.
+func (r *Member) RankIn(members []int) (rank int, err error) {
 	for i, m := range members {
 		switch {
 		case m < 0 || m >= r.Size():
@@ -27,11 +27,11 @@ func (r *Member) Seat(members []int) (rank int, err error) {
 	return rank, nil
 }
 
-// Gone returns an error if members can no longer form a group: this rank has left this group,
-// this group has failed, or a member has left or died before it came. errors.As then finds a
-// *transport.PeerLostError with the member's rank in the new group. hasCome takes a rank in
-// the new group. Any goroutine may call Gone.
-func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
+// CheckMembers returns an error if members can no longer form a group: this rank has left this
+// group, this group has failed, or a member has left or died before it came. errors.As then finds
+// a *transport.PeerLostError with the member's rank in the new group. hasCome takes a rank in the
+// new group. Any goroutine may call CheckMembers.
+func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error {
 	switch {
 	case r.isClosed.Load():
 		return transport.ErrClosed
@@ -42,7 +42,7 @@ func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 		if m == r.rank {
 			continue // it may leave at any moment, which the caller then learns as ErrClosed
 		}
-		if (r.group.Left(m) || r.isDead(m)) && !hasCome(rank) {
+		if (r.group.HasDeparted(m) || r.isDead(m)) && !hasCome(rank) {
 			e := r.lostError(m)
 			e.Rank = rank
 			return e
@@ -68,7 +68,7 @@ type meeting struct {
 // join after all, otherwise by CloseSeats. Other members may already use the new group; they
 // therefore never wait for a member that does not come.
 func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, members []int, form func(ranks int) []transport.Endpoint) (transport.Endpoint, error) {
-	rank, err := r.Seat(members)
+	rank, err := r.RankIn(members)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
 	}
 	if err = transport.ContextError(ctx); err == nil {
-		err = r.Gone(members, hasCome)
+		err = r.CheckMembers(members, hasCome)
 	}
 	ep := m.seats[rank]
 	m.seats[rank] = nil

@@ -19,13 +19,13 @@ func (o observed) LostCore(int)                    {}
 func (o observed) Asleep(int) bool                 { return true }
 func (o observed) Dead(int) (int, bool)            { o.looked(); return 0, false }
 
-// A rank that leaves while Gone looks at the members is not lost to itself.
+// A rank that leaves while CheckMembers looks at the members is not lost to itself.
 func TestGoneWhileLeaving(t *testing.T) {
 	var r *Member
 	leave := observed{looked: func() { r.Leave() }}
 	r = NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, leave), 0, nil, false)
 	noneHasCome := func(int) bool { return false }
 
-	require.NoError(t, r.Gone([]int{1, 0}, noneHasCome))
-	require.ErrorIs(t, r.Gone([]int{1, 0}, noneHasCome), transport.ErrClosed)
+	require.NoError(t, r.CheckMembers([]int{1, 0}, noneHasCome))
+	require.ErrorIs(t, r.CheckMembers([]int{1, 0}, noneHasCome), transport.ErrClosed)
 }

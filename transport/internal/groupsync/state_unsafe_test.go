@@ -60,6 +60,7 @@ func TestRejectedRun(t *testing.T) {
 		t.Error("a run without an end is not rejected")
 	}
 	s.rejectedLast.Store(7)
+
 	for seq := uint64(1); seq < 10; seq++ {
 		if s.hasRejected(seq) != (seq >= 5 && seq <= 7) {
 			t.Errorf("call %d: rejected is %v", seq, s.hasRejected(seq))

@@ -55,6 +55,7 @@ func TestWokenTestsFirst(t *testing.T) {
 		}
 		return true
 	}
+
 	for seq = 1; seq <= 100; seq++ {
 		if err := m.call(t, r, seq); err != nil {
 			t.Fatal(err)
@@ -76,6 +77,7 @@ func TestSleeperFindsDeath(t *testing.T) {
 		if err := m.call(t, r, 1); !errors.As(err, &lost) || lost.PID != 17 {
 			t.Errorf("woken %v: %v", woken, err)
 		}
+
 		m.looks = 0
 		states[1].line[0].epoch.Store(2)
 		states[2].line[0].epoch.Store(2)
@@ -95,6 +97,7 @@ func TestBusyP2PFindsDeath(t *testing.T) {
 		l.Rest(func() bool { n++; return n > 4 }, true)
 	}
 	rests()
+
 	if m.looks != 0 {
 		t.Errorf("%d looks after tokens", m.looks)
 	}

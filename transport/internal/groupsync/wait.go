@@ -48,7 +48,7 @@ func (r *Member) awaitCondition(holds func() bool, peer int, why purpose) error 
 // catchUp brings the copies of other ranks' words up to date, where ranks share no memory.
 func (r *Member) catchUp() {
 	if r.group.remote != nil {
-		r.group.remote.Settle()
+		r.group.remote.CatchUp()
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *Member) blocker(peer int, why purpose) int {
 	if r.group.remote == nil || why != forEntry {
 		return peer
 	}
-	return r.group.remote.Via(peer, r.call.seq)
+	return r.group.remote.Blocker(peer, r.call.seq)
 }
 
 func (r *Member) endWait(w *wait) {

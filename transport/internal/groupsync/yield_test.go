@@ -41,6 +41,7 @@ func TestYieldsBackOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Publish(e)
+
 		if err := r.AwaitAll(); err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +59,7 @@ func TestYieldsBackOff(t *testing.T) {
 			t.Fatal("a rank sleeps although yields are good")
 		}
 	}
+
 	n.busy = true
 	call()
 	want := minEarly
@@ -67,6 +69,7 @@ func TestYieldsBackOff(t *testing.T) {
 		}
 		want = min(2*want, maxEarly)
 	}
+
 	n.busy = false
 	sleepsUntilYield()
 	n.busy = true
