@@ -116,25 +116,39 @@ func newStars[T Number](ctx context.Context, k kind, root, leaf *partition.Parti
 func (s *stars[T]) close() error { return errors.Join(s.root.close(), s.leaf.close()) }
 
 // spread copies x from the root of each group to its leaves.
-func (s *stars[T]) spread(ctx context.Context, c call, y, x *Tensor[T]) (_ *Tensor[T], failed error) {
-	if s.leaf == nil {
+func (s *stars[T]) spread(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T], error) {
+	return s.move(ctx, c, y, x, s.root, s.leaf, (*stars[T]).spreadIn)
+}
+
+// collect sums y of the leaves of each group to its root.
+func (s *stars[T]) collect(ctx context.Context, c call, x, y *Tensor[T]) (*Tensor[T], error) {
+	return s.move(ctx, c, x, y, s.leaf, s.root, (*stars[T]).collectIn)
+}
+
+// move moves data in each group, from the worker's part x in the group from to the part y in the
+// group to.
+func (s *stars[T]) move(
+	ctx context.Context, c call, y, x *Tensor[T], from, to *group,
+	moveIn func(s *stars[T], ctx context.Context, g star, c call, y, x *Tensor[T]) (*Tensor[T], error),
+) (_ *Tensor[T], failed error) {
+	if to == nil {
 		y = none(y)
 	}
 	for _, g := range s.inOrder { // also after an error, which may be of one group only
 		var in *Tensor[T]
-		if g.group == s.root || s.root == nil { // a tensor that does not belong here is found by all
+		if g.group == from || from == nil { // a tensor that does not belong here is found by all
 			in = x
 		}
-		made, err := s.spreadIn(ctx, g, c, y, in)
-		if g.group == s.leaf {
+		made, err := moveIn(s, ctx, g, c, y, in)
+		if g.group == to {
 			y = made
 		}
 		failed = errors.Join(failed, err)
 	}
-	if s.root == nil && x.Len() > 0 && failed == nil {
+
+	if from == nil && x.Len() > 0 && failed == nil {
 		failed = invalid(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", x.shape)
 	}
-
 	if failed != nil {
 		return nil, failed
 	}
@@ -167,32 +181,6 @@ func (s *stars[T]) spreadIn(ctx context.Context, g star, c call, y, x *Tensor[T]
 	}
 	unpack(y, to)
 	return y, nil
-}
-
-// collect sums y of the leaves of each group to its root.
-func (s *stars[T]) collect(ctx context.Context, c call, x, y *Tensor[T]) (_ *Tensor[T], failed error) {
-	if s.root == nil {
-		x = none(x)
-	}
-	for _, g := range s.inOrder { // also after an error, which may be of one group only
-		var in *Tensor[T]
-		if g.group == s.leaf || s.leaf == nil {
-			in = y
-		}
-		made, err := s.collectIn(ctx, g, c, x, in)
-		if g.group == s.root {
-			x = made
-		}
-		failed = errors.Join(failed, err)
-	}
-
-	if s.leaf == nil && y.Len() > 0 && failed == nil {
-		failed = invalid(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", y.shape)
-	}
-	if failed != nil {
-		return nil, failed
-	}
-	return x, nil
 }
 
 func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T]) (*Tensor[T], error) {

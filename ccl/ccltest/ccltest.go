@@ -51,7 +51,7 @@ const (
 	patience    = 2 * callTimeout
 )
 
-// Test runs all checks on all kernels of a, as subtests named collective/Check/world/ranks=R (or
+// Test runs all checks on all kernels of a, as subtests named collective/Check/medium/ranks=R (or
 // extents=WxH), and below the name of a topology if a supports only certain kinds. The algorithm
 // need not be registered.
 func Test(t *testing.T, a *ccl.Algorithm, opts ...Option) { newSubject(a, opts).test(t) }
@@ -90,12 +90,12 @@ func (s *subject) testKernels(t *testing.T) {
 	}
 }
 
-// check runs c in all worlds until it fails. goOn reports whether the next checks make
+// check runs c in all media until it fails. goOn reports whether the next checks make
 // sense: not if c failed and they depend on it, nor if the kernel hangs.
 func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 	var hangs, isOver bool
 	passed = t.Run(c.name, func(t *testing.T) {
-		for _, w := range c.worlds {
+		for _, w := range c.media {
 			ok := t.Run(w.name, func(t *testing.T) {
 				for _, z := range c.sizes(s) {
 					passed := t.Run(z.String(), func(t *testing.T) { hangs, isOver = s.at(z).try(t, c, w, z.ranks) })
@@ -115,7 +115,7 @@ func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 
 // try runs one case of a check. It reports whether the kernel hangs, and whether the check
 // is over for another reason.
-func (s *subject) try(t *testing.T, c *check, w world, n int) (hangs, isOver bool) {
+func (s *subject) try(t *testing.T, c *check, w medium, n int) (hangs, isOver bool) {
 	err := c.run(s, w, n)
 	if skip, ok := errors.AsType[*skipped](err); ok {
 		t.Logf("%s does not apply in this case: %s", c.name, skip.why)

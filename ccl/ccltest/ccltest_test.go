@@ -41,7 +41,7 @@ func TestTest(t *testing.T) {
 	}, Params("chunk: 64"))
 }
 
-// The names of worlds and checks are part of the commands that failures print.
+// The names of media and checks are part of the commands that failures print.
 func TestNamesAreUnique(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range checks {
@@ -50,9 +50,9 @@ func TestNamesAreUnique(t *testing.T) {
 		}
 		seen[c.name] = true
 		names := make(map[string]bool)
-		for _, w := range c.worlds {
+		for _, w := range c.media {
 			if names[w.name] {
-				t.Errorf("%s has two worlds called %s", c.name, w.name)
+				t.Errorf("%s has two media called %s", c.name, w.name)
 			}
 			names[w.name] = true
 		}
@@ -86,7 +86,7 @@ func TestValidateMutants(t *testing.T) {
 	}
 }
 
-// In a world that does not notice the end of a context Cancel fails; the kernel is
+// In a medium that does not notice the end of a context Cancel fails; the kernel is
 // innocent.
 func TestCancelSeesDeafWorld(t *testing.T) {
 	deaf := poll

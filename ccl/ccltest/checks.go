@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// check tests one rule: run returns an error that shows how n ranks in world w broke it.
+// check tests one rule: run returns an error that shows how n ranks in medium w broke it.
 type check struct {
 	name   string
 	ground bool // the checks after it depend on it
 	wide   bool // Ranks and Extents add cases to it
-	worlds []world
+	media  []medium
 	ranks  []int
-	run    func(s *subject, w world, n int) error
+	run    func(s *subject, w medium, n int) error
 	rule   string
 }
 
@@ -62,35 +62,35 @@ var valid = &check{name: "Validate",
 // checks lists the checks in their order. Each assumes that a kernel keeps the rules before
 // its own, so that the first check to fail names the broken rule.
 var checks = []*check{
-	{"Completes", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, completes,
+	{"Completes", true, true, []medium{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, completes,
 		"a call that the kernel does not refuse ends without an error and without a panic"},
-	{"Messages", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, messages,
+	{"Messages", true, true, []medium{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, messages,
 		"every message is received: by the rank it is sent to, in the same call, in the order and at the length it is sent; and no cycle of ranks waits for each other, since a sender waits until its message has been received"},
-	{"Supports", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, supports,
+	{"Supports", true, true, []medium{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, supports,
 		"a call of a shape that a kernel does not support is refused with ErrNotImplemented, on all ranks, before anything moves, and the group lives on; a call of any other shape is not refused"},
-	{"Result", true, true, []world{poll, park, arena}, []int{1, 2, 3, 4, 5, 7, 8, 11, 16}, results,
+	{"Result", true, true, []medium{poll, park, arena}, []int{1, 2, 3, 4, 5, 7, 8, 11, 16}, results,
 		"every rank gets the result of the sequential definition, whatever the type, operation, size, root and number of ranks"},
-	{"Pieces", true, true, []world{smallest, arena}, []int{2, 3, 4, 5, 7, 8, 11, 16}, pieces,
+	{"Pieces", true, true, []medium{smallest, arena}, []int{2, 3, 4, 5, 7, 8, 11, 16}, pieces,
 		"the result is the same where inputs and messages arrive in pieces"},
-	{"Guards", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 5, 8}, guards,
+	{"Guards", false, true, []medium{poll, park, arena, smallest}, []int{2, 3, 5, 8}, guards,
 		"a kernel writes to its output and nowhere else: not to inputs, not around buffers, which are aligned to their elements only, and not to the gaps between blocks, which may be in any order"},
-	{"InPlace", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
+	{"InPlace", false, true, []medium{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
 		"the result is the same whether all ranks work in place, none, or some"},
 	{"Jitter", false, true, jittered(poll, park, arena, smallest), []int{2, 3, 5, 8}, jitter,
 		"the result does not depend on timing"},
-	{"SameBits", false, true, []world{everywhere}, []int{2, 3, 5, 11}, sameBits,
-		"the result has the same bits on all ranks, in all runs and worlds, in place or not, whatever the timing and GOMAXPROCS"},
-	{"Cost", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7, 8}, costs,
+	{"SameBits", false, true, []medium{everywhere}, []int{2, 3, 5, 11}, sameBits,
+		"the result has the same bits on all ranks, in all runs and media, in place or not, whatever the timing and GOMAXPROCS"},
+	{"Cost", false, true, []medium{poll, park, arena, smallest}, []int{2, 3, 4, 7, 8}, costs,
 		"Cost declares exactly the steps and bytes that the kernel takes, where blocks have equal lengths"},
-	{"Cancel", false, false, []world{poll, park, smallest}, []int{2, 3}, cancels,
+	{"Cancel", false, false, []medium{poll, park, smallest}, []int{2, 3}, cancels,
 		"a call whose context has ended is refused; a wait that is cancelled or times out ends the call on all ranks, with an error that names the rank that gave up or is missing"},
 	{"Leave", false, false, append(jittered(poll, park), poll, park, smallest), []int{2, 3, 5}, leaves,
 		"when a rank aborts, leaves or is cancelled, at whatever step, every other rank returns the right result or an error that names that rank; a broadcast's root keeps its data; and from then on no rank touches their buffers"},
-	{"State", false, false, []world{poll, park, arena}, []int{2, 4}, state,
+	{"State", false, false, []medium{poll, park, arena}, []int{2, 4}, state,
 		"a kernel keeps no state outside of its Call: calls of different groups do not disturb each other, and a call on the buffers of another is a new call"},
-	{"Leaks", false, false, []world{poll, park, arena}, []int{3}, leaks,
+	{"Leaks", false, false, []medium{poll, park, arena}, []int{3}, leaks,
 		"when a group is closed nothing of it is left running"},
-	{"Allocs", false, true, []world{poll, park, arena}, []int{2, mostRanks}, allocations,
+	{"Allocs", false, true, []medium{poll, park, arena}, []int{2, mostRanks}, allocations,
 		"a call of a kind that was made before allocates nothing, however many ranks make it"},
 }
 

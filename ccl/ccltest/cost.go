@@ -11,7 +11,7 @@ import (
 // costs compares the cost of single calls with the declared one. Cost is declared for blocks
 // of equal length, and for scans through a view only where ranks share memory: see ccl.Shape
 // and ccl.Kernel.
-func costs(s *subject, w world, n int) error {
+func costs(s *subject, w medium, n int) error {
 	if !s.declares(w) {
 		return &skipped{why: "Cost does not cover scans through a view of copies, where every rank scans for itself", rest: true}
 	}
@@ -44,7 +44,7 @@ func costs(s *subject, w world, n int) error {
 
 // declares reports whether the kernel's Cost covers w: for a scan through a view it covers
 // only ranks that share memory.
-func (s *subject) declares(w world) bool {
+func (s *subject) declares(w medium) bool {
 	return !(s.coll.Scans() && s.kernel().AnyRunner && w.copies)
 }
 
@@ -86,7 +86,7 @@ func (m *meter) compare() error {
 // costTable lists the actual and the declared cost for 2 to 8 ranks, so that the right
 // formula can be seen: of a call whose length is divisible by all of them, or else of calls
 // like the one that failed.
-func (s *subject) costTable(w world, failed *calls.Call) string {
+func (s *subject) costTable(w medium, failed *calls.Call) string {
 	plain := &calls.Call{Coll: s.coll, DType: ccl.Float32, Op: ccl.Sum, Count: 840}
 	for _, like := range []*calls.Call{plain, failed} {
 		table, differs := "", false
@@ -105,7 +105,7 @@ func (s *subject) costTable(w world, failed *calls.Call) string {
 }
 
 // costRow makes a call like another on n ranks.
-func (s *subject) costRow(w world, n int, like *calls.Call) (row string, isOff bool, err error) {
+func (s *subject) costRow(w medium, n int, like *calls.Call) (row string, isOff bool, err error) {
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{observe: m.see}, func(g *group) error {
 		j := like.On(n)

@@ -44,7 +44,7 @@ Columns: the bytes of the longest input; six kinds of blocks: equal or different
 in each rank's own order; three ways to be in place: all ranks, even ranks, odd ranks; for each algorithm the pairs of a type and an
 operation, of those that exist, and the calls. Operations include PremulSum and those of ccl.NewOp, which for integers do not commute.
 
-With -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
+With -race the suite makes fewer calls, in the same groups and media: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
 to four ranks. All pairs remain. With -short it makes these calls in groups of at most 8 ranks: 1, 2, 3, 5 and 8.
 
@@ -70,7 +70,7 @@ func TestCoverageTable(t *testing.T) {
 				continue
 			}
 			seen, short := coverageOf(t, a, coll)
-			same[fmt.Sprintf("%s types, %s ranks, in the worlds %s", seen.types(), numbersText(seen.ranks), listed(seen.worlds))] = true
+			same[fmt.Sprintf("%s types, %s ranks, in the media %s", seen.types(), numbersText(seen.ranks), listed(seen.media))] = true
 			counts = append(counts, counted(t, coll, a, seen, short))
 			all.bytes = append(all.bytes, seen.bytes...)
 			all.blocks = append(all.blocks, seen.blocks...)
@@ -121,12 +121,12 @@ func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |
 
 // coverage counts the calls of a kernel.
 type coverage struct {
-	pairs                    map[string]bool
-	dtypes                   map[ccl.DType]bool
-	ranks, roots             map[int]bool
-	bytes                    []int
-	blocks, placings, worlds []string // with repetitions
-	calls                    int
+	pairs                   map[string]bool
+	dtypes                  map[ccl.DType]bool
+	ranks, roots            map[int]bool
+	bytes                   []int
+	blocks, placings, media []string // with repetitions
+	calls                   int
 }
 
 func newCoverage() *coverage {
@@ -148,7 +148,7 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, shor
 			"Guards": (*group).guardJobs, "InPlace": (*group).placedJobs,
 		} {
 			c := checkNamed(name)
-			for _, w := range c.worlds {
+			for _, w := range c.media {
 				for _, n := range c.ranks {
 					if n == 1 {
 						continue // no kernel runs
@@ -186,7 +186,7 @@ func (c *coverage) add(j *calls.Call, g *group) {
 	c.dtypes[j.DType] = true
 	c.ranks[j.Ranks], c.roots[j.Root] = true, true
 	c.bytes = append(c.bytes, g.shapeOf(j).Bytes)
-	c.worlds = append(c.worlds, g.world.name)
+	c.media = append(c.media, g.medium.name)
 	if j.Counts != nil || j.Matrix != nil {
 		c.blocks = append(c.blocks, map[bool]string{true: "equal", false: "different"}[j.EqualBlocks()])
 		if j.Coll != ccl.CollReduceScatter {

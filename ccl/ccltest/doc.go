@@ -7,10 +7,10 @@
 // # Model
 //
 // The suite is a table of checks. A check takes one kernel, connects groups of ranks in
-// several worlds, makes the same calls on all ranks, and compares what every rank saw with
+// several media, makes the same calls on all ranks, and compares what every rank saw with
 // one rule.
 //
-// The worlds differ in what kernels may rely on by mistake:
+// The media differ in what kernels may rely on by mistake:
 //
 //	poll      goroutines that share memory; each runs its own part
 //	park      goroutines that sleep; the last to arrive runs the others' parts
@@ -23,14 +23,14 @@
 //
 // Results are compared with a sequential reduction in plain Go. Where they must not depend
 // on the order of operations, the inputs are integers, or floats that need no rounding.
-// Where they may, ranks, runs and worlds are compared with each other.
+// Where they may, ranks, runs and media are compared with each other.
 //
 // The calls use all element types and all operations, including user-defined ones; lengths
 // around the number of ranks, and around those at which transport, engine or kernel switch
 // paths; all roots; blocks of equal length, with and without counts, and of unequal lengths,
 // including empty blocks and one block that holds everything. Result makes all of these calls in
-// one world and some of them in the others. Other checks take samples, which change with the
-// world and the number of ranks. A kernel takes a second or two of processor time.
+// one medium and some of them in the others. Other checks take samples, which change with the
+// medium and the number of ranks. A kernel takes a second or two of processor time.
 // docs/reference/coverage.md lists the calls made for the algorithms of this repository.
 //
 // # Checks
@@ -51,7 +51,7 @@
 //	    ended the call while this rank waits to exchange a message with it
 //	      rank 0 has returned from its kernel
 //	      rank 1 waits for rank 0 to take a message: Send at mine.go:41
-//	    world: poll: goroutines that share memory; each runs its own part
+//	    medium: poll: goroutines that share memory; each runs its own part
 //	    rule: Messages: every message is received: by the rank it is sent to, ...
 //	    again: go test -run '^TestConformance$/^broadcast$/^Messages$/^poll$/^ranks=2$' example.org/m
 //	    messages of the call, by rank: step, verb, elements of which buffer
@@ -62,7 +62,7 @@
 //	         2  Send            out[0:1] to 0 (NOT RECEIVED)
 //	    picture: the same command with -artifacts draws these messages
 //
-// The name of the test contains the kernel, the check, the world and the number of ranks. A
+// The name of the test contains the kernel, the check, the medium and the number of ranks. A
 // failure begins with the rank that saw it and its call. If messages missed each other, it
 // lists what each rank was doing at that time, and by which line of the kernel; for a panic,
 // the lines of the kernel that led to it. Then follow the broken rule and the command that
@@ -113,7 +113,7 @@
 //     [Params] brings switching points closer.
 //   - Groups of one rank, and calls that move nothing (their Shape's Total is 0): for them
 //     no kernel ever runs.
-//   - Kernels that are TwoLevels or Native: no world has several nodes, or a transport with
+//   - Kernels that are TwoLevels or Native: no medium has several nodes, or a transport with
 //     collectives of its own.
 //   - Data races that have not yet led to a wrong result: run it with -race as well.
 //   - Needless reads, such as of memory next to a buffer.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The package comment lists the checks, and the worlds.
+// The package comment lists the checks, and the media.
 func TestDocListsChecks(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -25,10 +25,10 @@ func TestDocListsChecks(t *testing.T) {
 		t.Errorf("doc.go does not contain\n%s", table.String())
 	}
 	table.Reset()
-	for _, w := range []world{poll, park, arena, smallest} {
+	for _, w := range []medium{poll, park, arena, smallest} {
 		for i, line := range wrapped(w.about, 72) {
 			if i > 0 {
-				w = world{}
+				w = medium{}
 			}
 			fmt.Fprintf(&table, "//\t%-9s %s\n", w.name, line)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// few elements for each rank are several pieces in the smallest world.
+// few elements for each rank are several pieces in the smallest medium.
 const few = 5
 
 // sample returns a call with data on all ranks, about as many elements for each rank.
@@ -39,8 +39,8 @@ func (g *group) sample(elements int) (*calls.Call, error) {
 	return jobs[0], nil
 }
 
-// sampled connects n ranks in world w, which all run script with the same call.
-func (s *subject) sampled(w world, n int, p probe, script func(r *rank, j *calls.Call) error) error {
+// sampled connects n ranks in medium w, which all run script with the same call.
+func (s *subject) sampled(w medium, n int, p probe, script func(r *rank, j *calls.Call) error) error {
 	return s.with(w, n, p, func(g *group) error {
 		j, err := g.sample(few)
 		if err != nil {
@@ -50,8 +50,8 @@ func (s *subject) sampled(w world, n int, p probe, script func(r *rank, j *calls
 	})
 }
 
-func cancels(s *subject, w world, n int) error {
-	for _, check := range []func(s *subject, w world, n int) error{cancelledBefore, cancelledWaiting, missing} {
+func cancels(s *subject, w medium, n int) error {
+	for _, check := range []func(s *subject, w medium, n int) error{cancelledBefore, cancelledWaiting, missing} {
 		if err := check(s, w, n); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func cancels(s *subject, w world, n int) error {
 }
 
 // cancelledBefore makes a call with a context that has ended, and then a valid one.
-func cancelledBefore(s *subject, w world, n int) error {
+func cancelledBefore(s *subject, w medium, n int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return s.sampled(w, n, probe{}, func(r *rank, j *calls.Call) error {
@@ -77,7 +77,7 @@ func cancelledBefore(s *subject, w world, n int) error {
 
 // cancelledWaiting cancels rank 0 while it waits for the last rank, which calls only after
 // that.
-func cancelledWaiting(s *subject, w world, n int) error {
+func cancelledWaiting(s *subject, w medium, n int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var armed atomic.Bool
@@ -110,7 +110,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 }
 
 // missing makes a call on all ranks except the last.
-func missing(s *subject, w world, n int) error {
+func missing(s *subject, w medium, n int) error {
 	return s.sampled(w, n, probe{}, func(r *rank, j *calls.Call) error {
 		if r.me == n-1 {
 			return nil
@@ -173,7 +173,7 @@ func namesLost(err error, who int) error {
 // leaves makes a call in a new group for every step of every rank; at that step the rank or
 // the next one leaves. Of many steps it tries only some of the later ones. Where ranks that
 // are awake run the others' bodies, it repeats this with a call long enough for that.
-func leaves(s *subject, w world, n int) error {
+func leaves(s *subject, w medium, n int) error {
 	helped := 34 << 10 // of 4 bytes each: the inputs and outputs of n ranks are longer than 256 KiB
 	if s.coll.Input() != s.coll.Output() {
 		helped *= 2 // only one of the two is that long
@@ -215,7 +215,7 @@ func leaves(s *subject, w world, n int) error {
 // leaving is a call in which rank who exits when rank trigger takes step number step.
 type leaving struct {
 	s       *subject
-	w       world
+	w       medium
 	n       int
 	length  int // of the call, in elements for each rank
 	exit    exit

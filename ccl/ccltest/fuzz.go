@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the world and its delays,
+// Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the medium and its delays,
 // 1 to 16 ranks or those of Ranks and Extents, type, operation, root, counts, and the positions of
 // the buffers. Fuzz checks the rules of Completes, Messages, Supports, Result, Guards, SameBits and
 // Cost; a failure names the broken one. It skips calls that the kernel does not support, and
@@ -28,7 +28,7 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	}
 	targets := s.targets()
 	for _, in := range seeds(len(targets)) {
-		f.Add(in.kernel, in.world, in.ranks, in.dtype, in.op, in.root, in.layout, in.count, in.counts, in.delays)
+		f.Add(in.kernel, in.medium, in.ranks, in.dtype, in.op, in.root, in.layout, in.count, in.counts, in.delays)
 	}
 
 	var after afterHang
@@ -38,8 +38,8 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 		}
 	})
 
-	f.Fuzz(func(t *testing.T, kernel, world, ranks, dtype, op, root, layout uint8, count uint16, counts []byte, delays uint64) {
-		in := input{kernel, world, ranks, dtype, op, root, layout, count, counts, delays}
+	f.Fuzz(func(t *testing.T, kernel, medium, ranks, dtype, op, root, layout uint8, count uint16, counts []byte, delays uint64) {
+		in := input{kernel, medium, ranks, dtype, op, root, layout, count, counts, delays}
 		target := choose(targets, kernel)
 		if !fuzzing() && after.skips(target) {
 			t.Skipf("the kernel for %v has hung", target.coll)
@@ -112,7 +112,7 @@ func (s *subject) targets() []*subject {
 
 // input is the fuzzer's choice. Every value of each number stands for one of the options.
 type input struct {
-	kernel, world, ranks, dtype, op, root uint8
+	kernel, medium, ranks, dtype, op, root uint8
 	// layout encodes placing, places and shift, in two bits each; from 128 on inputs round.
 	layout uint8
 	// count is the length of a vector, or of all blocks together except those whose length
@@ -129,7 +129,7 @@ func seeds(kernels int) []input {
 		for i := range 32 {
 			h := calls.Mix(uint64(i))
 			in := input{
-				kernel: uint8(kernel), world: uint8(i), ranks: uint8(i), dtype: uint8(i * 3), op: uint8(h), root: uint8(h >> 8),
+				kernel: uint8(kernel), medium: uint8(i), ranks: uint8(i), dtype: uint8(i * 3), op: uint8(h), root: uint8(h >> 8),
 				layout: uint8(h >> 16), count: uint16(h >> 24 % (8 << (i % 8))),
 			}
 			if i >= mostRanks {
@@ -152,9 +152,9 @@ func seeds(kernels int) []input {
 func choose[T any](choices []T, x uint8) T { return choices[int(x)%len(choices)] }
 
 // decode returns the call that the input stands for.
-func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *calls.Call) {
+func (in *input) decode(targets []*subject) (s *subject, w medium, n int, j *calls.Call) {
 	s = choose(targets, in.kernel)
-	w = choose([]world{poll, park, arena, smallest}, in.world)
+	w = choose([]medium{poll, park, arena, smallest}, in.medium)
 	if in.delays != 0 {
 		w = jittered(w)[0]
 	}

@@ -31,18 +31,18 @@ func TestFuzzFindsOddSize(t *testing.T) {
 		return err
 	})
 	targets := []*subject{subjectOf(ccl.CollAllReduce, k)}
-	for world := range uint8(4) {
+	for medium := range uint8(4) {
 		for delays := range uint64(2) {
-			in := input{world: world, ranks: 5, count: 13, delays: delays}
+			in := input{medium: medium, ranks: 5, count: 13, delays: delays}
 			broken, err := in.try(targets)
 			if err == nil || broken != checkNamed("Result") {
-				t.Errorf("world %d: %v: %v", world, broken, err)
+				t.Errorf("medium %d: %v: %v", medium, broken, err)
 			} else if !strings.Contains(err.Error(), "6 ranks: all_reduce of float32, sum of 13 elements: rank 0: element 0 is") {
-				t.Errorf("world %d: the error is %v", world, err)
+				t.Errorf("medium %d: the error is %v", medium, err)
 			}
-			for _, right := range []input{{world: world, ranks: 4, count: 13, delays: delays}, {world: world, ranks: 5, count: 12, delays: delays}} {
+			for _, right := range []input{{medium: medium, ranks: 4, count: 13, delays: delays}, {medium: medium, ranks: 5, count: 12, delays: delays}} {
 				if _, err := right.try(targets); err != nil {
-					t.Errorf("world %d: %v", world, err)
+					t.Errorf("medium %d: %v", medium, err)
 				}
 			}
 		}
@@ -80,15 +80,15 @@ func TestFuzzNamesRule(t *testing.T) {
 	}
 }
 
-// The seeds try all worlds, all numbers of ranks, all types and operations, and few
+// The seeds try all media, all numbers of ranks, all types and operations, and few
 // of them are cut to the same call.
 func TestSeeds(t *testing.T) {
-	worlds, ranks, dtypes, ops, counts := map[string]bool{}, map[int]bool{}, map[ccl.DType]bool{}, map[ccl.Op]bool{}, map[int]bool{}
+	media, ranks, dtypes, ops, counts := map[string]bool{}, map[int]bool{}, map[ccl.DType]bool{}, map[ccl.Op]bool{}, map[int]bool{}
 	for _, in := range seeds(1) {
 		_, w, n, j := in.decode([]*subject{subjectOf(ccl.CollAllReduce, ringReduceKernel(none))})
-		worlds[w.name], ranks[n], dtypes[j.DType], ops[j.Op], counts[j.Count] = true, true, true, true, true
+		media[w.name], ranks[n], dtypes[j.DType], ops[j.Op], counts[j.Count] = true, true, true, true, true
 	}
-	if len(worlds) != 8 || len(ranks) != mostRanks || len(dtypes) != len(ccl.DTypes()) || len(ops) < len(ccl.Ops()) || len(counts) < 20 {
-		t.Errorf("%v\n%v\n%v\n%v\n%v", worlds, ranks, dtypes, ops, counts)
+	if len(media) != 8 || len(ranks) != mostRanks || len(dtypes) != len(ccl.DTypes()) || len(ops) < len(ccl.Ops()) || len(counts) < 20 {
+		t.Errorf("%v\n%v\n%v\n%v\n%v", media, ranks, dtypes, ops, counts)
 	}
 }

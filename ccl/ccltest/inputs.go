@@ -11,7 +11,7 @@ import (
 // there twice. It makes the call again, once with zeros and once for each rank with inputs of that
 // rank alone: small numbers that count its elements. A reduction becomes a sum. If the call has
 // less than two elements for each rank, it makes one that has before that, which shows more.
-func (s *subject) inputsText(w world, n int, seed uint64, found *calls.WrongError) string {
+func (s *subject) inputsText(w medium, n int, seed uint64, found *calls.WrongError) string {
 	if found.IsKnown {
 		return ""
 	}
@@ -53,7 +53,7 @@ const mostArrivals = 4 << 20
 
 // loneResults makes a job with the inputs of no rank, and then with those of each alone. Its result
 // has an entry for each of these jobs, and in it one for each rank.
-func (s *subject) loneResults(w world, n int, seed uint64, of *calls.Call) ([][]*calls.Arrivals, error) {
+func (s *subject) loneResults(w medium, n int, seed uint64, of *calls.Call) ([][]*calls.Arrivals, error) {
 	results := make([][]*calls.Arrivals, n+1)
 	if of.Shape().Total/of.DType.Size() > mostArrivals/n/(n+1) {
 		return nil, &skipped{why: "the result is too long"}

@@ -16,7 +16,7 @@ func (g *group) newCall(d ccl.DType, op ccl.Op, count, k int) *calls.Call {
 func (g *group) sizes() (short []int, longer int) {
 	n := len(g.ranks)
 	longer = 1000
-	if g.world.scarce {
+	if g.medium.scarce {
 		longer = 150
 	}
 	return distinct(1, n-1, n, n+1, 7*n+3), longer
@@ -55,7 +55,7 @@ func (g *group) edges(least, most int) []*calls.Call {
 }
 
 // brief returns the length in bytes up to which calls are cheap.
-func (w world) brief() int {
+func (w medium) brief() int {
 	if w.scarce {
 		return 1 << 10
 	}
@@ -73,7 +73,7 @@ func (g *group) jobs() []*calls.Call {
 	} else {
 		jobs = g.moves()
 	}
-	return append(jobs, g.edges(0, g.world.brief())...)
+	return append(jobs, g.edges(0, g.medium.brief())...)
 }
 
 // reductions pairs all types with all their operations, each at a short size that depends
@@ -132,18 +132,18 @@ func (g *group) moves() []*calls.Call {
 
 // longJobs returns one or two long calls. They are slow, and two ranks suffice.
 func (g *group) longJobs() []*calls.Call {
-	if len(g.ranks) != 2 || g.world.scarce || g.s.short {
+	if len(g.ranks) != 2 || g.medium.scarce || g.s.short {
 		return nil
 	}
-	t := calls.Kinds[(int(g.s.coll)+len(g.world.name))%len(calls.Kinds)]
+	t := calls.Kinds[(int(g.s.coll)+len(g.medium.name))%len(calls.Kinds)]
 	ops := t.OpsFor(g.s.coll)
 	k := int(g.s.coll) / 2
 	jobs := []*calls.Call{g.newCall(t.DType, ops[k%len(ops)], long/t.DType.Size(), k)}
-	return append(jobs, g.pick(1, g.edges(g.world.brief()+1, long))...)
+	return append(jobs, g.pick(1, g.edges(g.medium.brief()+1, long))...)
 }
 
 // pick returns the first job and about most of the others, fewer with -short and -race. The
-// selection depends on the number of ranks and the world, so that the cases of a check together
+// selection depends on the number of ranks and the medium, so that the cases of a check together
 // include all jobs.
 func (g *group) pick(most int, jobs []*calls.Call) []*calls.Call {
 	return g.sampleOf(g.thinned(most/2, most), jobs)
@@ -163,7 +163,7 @@ const fewRanks = 4
 
 func (g *group) sampleOf(most int, jobs []*calls.Call) []*calls.Call {
 	var taken []*calls.Call
-	seed := calls.Mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
+	seed := calls.Mix(uint64(len(g.ranks)<<8 + len(g.medium.name)))
 	for i, j := range jobs {
 		if i == 0 || calls.Mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
 			taken = append(taken, j)

@@ -205,7 +205,7 @@ func (p *process) makeCalls(s *subject, ep transport.Endpoint, most int) error {
 	}
 	for _, kernel := range s.kernels() {
 		g := &group{
-			s: kernel, world: world{name: ep.Name(), copies: true, scarce: s.params != ""}, settings: settings, ranks: make([]*rank, n),
+			s: kernel, medium: medium{name: ep.Name(), copies: true, scarce: s.params != ""}, settings: settings, ranks: make([]*rank, n),
 			nodes: comm.Nodes(), native: native, switches: append(kernel.switches(ep, settings), shortMessage, messagePart),
 		}
 		r := &rank{g: g, me: ep.Rank(), n: n, comm: comm}
@@ -244,8 +244,8 @@ func (r *rank) makeCalls(p *process, most int) error {
 // launchedJobs are calls of all kinds, in place or not and with buffers and blocks at any position.
 func (g *group) launchedJobs() []*calls.Call {
 	jobs := g.jobs()
-	if !g.world.scarce { // its chunks are long
-		jobs = append(jobs, g.edges(g.world.brief()+1, long)...)
+	if !g.medium.scarce { // its chunks are long
+		jobs = append(jobs, g.edges(g.medium.brief()+1, long)...)
 	}
 	if g.s.kernel().Native { // NaN and the sign of zero are the library's
 		jobs = slices.DeleteFunc(jobs, func(j *calls.Call) bool { return j.Numbers == calls.Odd })

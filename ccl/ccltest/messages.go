@@ -10,7 +10,7 @@ import (
 
 // calls makes calls of all calls.Kinds, without checking their results, and returns their error.
 // It makes them once for three checks, each of which judges the error by its own rule.
-func (s *subject) calls(w world, n int) error {
+func (s *subject) calls(w medium, n int) error {
 	key := fmt.Sprintf("%s/%d/%dx%d", w.name, n, s.w, s.h)
 	err, made := s.made[key]
 	if made {
@@ -25,7 +25,7 @@ func (s *subject) calls(w world, n int) error {
 
 // completes leaves mismatched messages to the next check, and refused calls to the one after
 // that.
-func completes(s *subject, w world, n int) error {
+func completes(s *subject, w medium, n int) error {
 	err := s.calls(w, n)
 	switch blame(err) {
 	case "Messages":
@@ -36,7 +36,7 @@ func completes(s *subject, w world, n int) error {
 	return s.supposed(err)
 }
 
-func messages(s *subject, w world, n int) error {
+func messages(s *subject, w medium, n int) error {
 	err := s.calls(w, n)
 	if kind := blame(err); kind == "Completes" || kind == "Supports" {
 		return nil

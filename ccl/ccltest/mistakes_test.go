@@ -15,7 +15,7 @@ import (
 func firstFailure(t *testing.T, s *subject, ranks ...int) string {
 	t.Helper()
 	for _, c := range checks {
-		for _, w := range c.worlds {
+		for _, w := range c.media {
 			for _, n := range ranks {
 				err := c.run(s, w, n)
 				if _, skip := errors.AsType[*skipped](err); err != nil && !skip {

@@ -157,7 +157,7 @@ func TestMessagesNamesRanks(t *testing.T) {
 	} {
 		s := subjectOf(test.coll, test.kernel)
 		hangs(s)
-		for _, w := range checkNamed("Messages").worlds {
+		for _, w := range checkNamed("Messages").media {
 			err := messages(s, w, 3)
 			if err == nil {
 				t.Errorf("%s: it passes", w.name)

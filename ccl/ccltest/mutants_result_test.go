@@ -11,34 +11,48 @@ import (
 // resultMutants compute something else, in general or at some sizes.
 func resultMutants() []mutant {
 	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast
-	long := func(s *subject) { s.short = false }
-	return []mutant{
-		{string(wrongBlock), "Result", reduce, ringReduceKernel(wrongBlock), nil},
-		{string(oneStep), "Result", reduce, ringReduceKernel(oneStep), nil},
-		{string(noEpilogue), "Result", reduce, ringReduceKernel(noEpilogue), nil},
-		{string(twoEpilogues), "Result", reduce, ringReduceKernel(twoEpilogues), nil},
-		{string(ownOutput), "Result", reduce, ringReduceKernel(ownOutput), nil},
-		{string(heldOutput), "Result", reduce, ringReduceKernel(heldOutput), nil},
-		{string(shortCount), "Result", reduce, ringReduceKernel(shortCount), long},
-		{string(withoutPeers), "Result", reduce, doublingReduceKernel(withoutPeers), nil},
-		{string(rootZero), "Result", broadcast, chainKernel(rootZero), nil},
-		{string(lastElement), "Result", broadcast, chunkChainKernel(lastElement), chunked},
-		{string(swaps) + ", of the same length", "Result", broadcast, inPartsKernel(3, 2, swaps), nil},
-		{string(oneForTheOther), "Result", broadcast, twoArmsKernel(oneForTheOther), nil},
-		{string(forgetsOwn), "Result", gather, ringGatherKernel(forgetsOwn), nil},
-		{"sums whatever the operation", "Result", reduce, byHandKernel(inRankOrder, onlySum), nil},
-		{"overlooks NaN", "Result", reduce, byHandKernel(inRankOrder, lessThan), nil},
-		{"adds up halves of a mean by itself, though it is AnyRunner", "Result", reduce, sumsHalves(), nil},
-		{"takes scratch memory for zeroed", "Result", reduce, byHand(sumsInScratch), nil},
-		{string(neighbours), "Result", reduce, sharing(viewReduceKernel(neighbours)), nil},
-		{"is declared to reduce in rank order, but does not", "Result", reduce, ringReduceKernel(none),
-			func(s *subject) { s.rankOrdered = true }},
-		// This one keeps state, but it need not wait for State: its state is wrong in
-		// the very next call.
-		{"reads the buffer of a call before", "Result", broadcast, remembering(), nil},
-
-		{string(firstPiece), "Pieces", reduce, viewReduceKernel(firstPiece), nil},
+	const check = "Result"
+	faulty := func(coll ccl.Collective, f fault, kernel func(fault) *ccl.Kernel) mutant {
+		return mutant{name: string(f), check: check, coll: coll, kernel: kernel(f)}
 	}
+	mutants := []mutant{
+		faulty(reduce, wrongBlock, ringReduceKernel),
+		faulty(reduce, oneStep, ringReduceKernel),
+		faulty(reduce, noEpilogue, ringReduceKernel),
+		faulty(reduce, twoEpilogues, ringReduceKernel),
+		faulty(reduce, ownOutput, ringReduceKernel),
+		faulty(reduce, heldOutput, ringReduceKernel),
+		faulty(reduce, withoutPeers, doublingReduceKernel),
+		faulty(broadcast, rootZero, chainKernel),
+		faulty(broadcast, oneForTheOther, twoArmsKernel),
+		faulty(gather, forgetsOwn, ringGatherKernel),
+		faulty(reduce, neighbours, func(f fault) *ccl.Kernel { return sharing(viewReduceKernel(f)) }),
+		faulty(reduce, firstPiece, viewReduceKernel),
+	}
+	mutants[len(mutants)-1].check = "Pieces"
+	return append(mutants, []mutant{{
+		name: string(shortCount), check: check, coll: reduce, kernel: ringReduceKernel(shortCount),
+		tweak: func(s *subject) { s.short = false },
+	}, {
+		name: string(lastElement), check: check, coll: broadcast, kernel: chunkChainKernel(lastElement), tweak: chunked,
+	}, {
+		name: string(swaps) + ", of the same length", check: check, coll: broadcast, kernel: inPartsKernel(3, 2, swaps),
+	}, {
+		name: "sums whatever the operation", check: check, coll: reduce, kernel: byHandKernel(inRankOrder, onlySum),
+	}, {
+		name: "overlooks NaN", check: check, coll: reduce, kernel: byHandKernel(inRankOrder, lessThan),
+	}, {
+		name: "adds up halves of a mean by itself, though it is AnyRunner", check: check, coll: reduce, kernel: sumsHalves(),
+	}, {
+		name: "takes scratch memory for zeroed", check: check, coll: reduce, kernel: byHand(sumsInScratch),
+	}, {
+		name: "is declared to reduce in rank order, but does not", check: check, coll: reduce, kernel: ringReduceKernel(none),
+		tweak: func(s *subject) { s.rankOrdered = true },
+	}, {
+		// This one keeps state, but it need not wait for State: its state is wrong in the very next
+		// call.
+		name: "reads the buffer of a call before", check: check, coll: broadcast, kernel: remembering(),
+	}}...)
 }
 
 // remembering sends from the first buffer that a rank had in a call of the shape.

@@ -82,9 +82,9 @@ func firstToFail(s *subject, runsRight bool) (*check, error) {
 	return nil, nil
 }
 
-// on runs the check in all of its worlds, with few ranks, until it fails.
+// on runs the check in all of its media, with few ranks, until it fails.
 func (c *check) on(s *subject) error {
-	for _, w := range c.worlds {
+	for _, w := range c.media {
 		for _, n := range c.ranks {
 			if n > 3 {
 				continue

@@ -16,7 +16,7 @@ func withOptions(s *subject, opts ...Option) *subject {
 }
 
 // failsAt returns the sizes at which a check fails.
-func (c *check) failsAt(s *subject, w world) string {
+func (c *check) failsAt(s *subject, w medium) string {
 	var all []string
 	for _, z := range c.sizes(s) {
 		err := c.run(s.at(z), w, z.ranks)
@@ -153,7 +153,7 @@ func TestAllocsByRanks(t *testing.T) {
 		return nil
 	})
 	allocs := checkNamed("Allocs")
-	for _, w := range []world{park, arena} {
+	for _, w := range []medium{park, arena} {
 		if at := allocs.failsAt(subjectOf(ccl.CollAllReduce, tables), w); at != "ranks=16" {
 			t.Errorf("%s: Allocs fails at %q", w.name, at)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // state makes calls in two groups concurrently.
-func state(s *subject, w world, n int) error {
+func state(s *subject, w medium, n int) error {
 	return s.with(w, n, probe{}, func(first *group) error {
 		return s.with(w, n, probe{}, func(second *group) error {
 			errs := make(chan error, 2)
@@ -65,13 +65,13 @@ const allocationSlack = 100
 // counted: on many ranks, where calls are slow, enough to see that one of them allocates.
 func allocationCalls(n int) int { return max(10000/(n*n/2), 3*allocationSlack) }
 
-func allocations(s *subject, w world, n int) error {
+func allocations(s *subject, w medium, n int) error {
 	if raceEnabled {
 		return &skipped{why: "the race detector allocates; run without -race to count", rest: true}
 	}
 
 	if w.name == poll.name && n > 2 {
-		return &skipped{why: "many ranks that poll keep each other from running; the other worlds have as many"}
+		return &skipped{why: "many ranks that poll keep each other from running; the other media have as many"}
 	}
 
 	return s.with(w, n, probe{}, func(g *group) error {
@@ -114,7 +114,7 @@ func allocations(s *subject, w world, n int) error {
 }
 
 // leaks opens and closes groups, some of which have failed, and counts goroutines.
-func leaks(s *subject, w world, n int) error {
+func leaks(s *subject, w medium, n int) error {
 	before, running := runtime.NumGoroutine(), stacks()
 
 	for i := range 5 {

@@ -38,27 +38,27 @@ func do(a attempt, j *calls.Call, judge func(a attempt) error) error {
 	return nil
 }
 
-func results(s *subject, w world, n int) error {
+func results(s *subject, w medium, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.Right) })
 }
 
 // resultJobs are calls of all calls.Kinds, types and operations in park, which is fast with more
-// ranks than cores, and many of them in the other worlds. With -short and -race park has all of
+// ranks than cores, and many of them in the other media. With -short and -race park has all of
 // them on few ranks only.
 func (g *group) resultJobs() []*calls.Call {
 	jobs := g.jobs()
-	if g.world.name == park.name {
+	if g.medium.name == park.name {
 		jobs = g.sampleOf(g.thinned(len(jobs), len(jobs)), jobs)
 	} else {
 		jobs = g.pick(80, jobs)
 	}
-	if !g.world.copies {
+	if !g.medium.copies {
 		jobs = append(jobs, g.longJobs()...)
 	}
 	return jobs
 }
 
-func pieces(s *subject, w world, n int) error {
+func pieces(s *subject, w medium, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.pieceJobs()
 		if len(jobs) == 0 {
@@ -70,13 +70,13 @@ func pieces(s *subject, w world, n int) error {
 
 // pieceJobs are calls whose inputs are longer than a piece.
 func (g *group) pieceJobs() []*calls.Call {
-	if g.world.scarce {
+	if g.medium.scarce {
 		return g.pick(60, g.jobs())
 	}
 	return g.longJobs()
 }
 
-func jitter(s *subject, w world, n int) error {
+func jitter(s *subject, w medium, n int) error {
 	for seed := range 2 {
 		err := s.with(w, n, probe{seed: uint64(seed)}, func(g *group) error {
 			return g.run(g.pick(30, g.jobs()[seed:]), attempt.Right)
@@ -88,7 +88,7 @@ func jitter(s *subject, w world, n int) error {
 	return nil
 }
 
-func guards(s *subject, w world, n int) error {
+func guards(s *subject, w medium, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.guardJobs(), neatly) })
 }
 
@@ -102,7 +102,7 @@ func (g *group) guardJobs() []*calls.Call {
 	return jobs
 }
 
-func inPlace(s *subject, w world, n int) error {
+func inPlace(s *subject, w medium, n int) error {
 	if like := (calls.Call{Coll: s.coll}); !like.HasPlacing() {
 		return &skipped{why: fmt.Sprintf("%v has no form in place, or no other", s.coll), rest: true}
 	}
@@ -127,16 +127,16 @@ func neatly(a attempt) error {
 	return cmp.Or(a.Fences(), a.Right())
 }
 
-// sameBits does the same jobs in all worlds, in some of them with another GOMAXPROCS, and
+// sameBits does the same jobs in all media, in some of them with another GOMAXPROCS, and
 // compares all results with the first.
-func sameBits(s *subject, _ world, n int) error {
-	worlds := []world{poll, park, arena, smallest}
-	worlds = append(worlds, jittered(poll, smallest)...)
+func sameBits(s *subject, _ medium, n int) error {
+	media := []medium{poll, park, arena, smallest}
+	media = append(media, jittered(poll, smallest)...)
 	var first []*calls.Call
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
 
-	for i, w := range worlds {
+	for i, w := range media {
 		runtime.GOMAXPROCS(procs + i%2)
 
 		err := s.with(w, n, probe{seed: uint64(i)}, func(g *group) error {
@@ -163,7 +163,7 @@ func sameBits(s *subject, _ world, n int) error {
 }
 
 // floats returns calls whose results depend on the order of operations, the same ones in
-// all worlds. With -short and -race each type has one of its two lengths on more than few ranks.
+// all media. With -short and -race each type has one of its two lengths on more than few ranks.
 func (g *group) floats(p calls.Placing) []*calls.Call {
 	var jobs []*calls.Call
 	ops := []ccl.Op{ccl.Sum}

@@ -10,7 +10,7 @@ import (
 )
 
 // supports mixes calls that the kernel does not support with others.
-func supports(s *subject, w world, n int) error {
+func supports(s *subject, w medium, n int) error {
 	if err := s.calls(w, n); blame(err) == "Supports" {
 		return s.supposed(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -27,37 +28,19 @@ type Layout struct {
 	strided bool
 }
 
-// team is an ordered list of workers with a shape.
+// team is a team, and how a tensor is divided among it.
 type team struct {
-	workers, shape []int
-	cuts           [][]int // where the parts of a tensor begin and end, in each dimension; nil: evenly
+	partition.Team
+	cuts [][]int // where the parts of a tensor begin and end, in each dimension; nil: evenly
 }
 
-func (t team) String() string { return fmt.Sprintf("%d on workers %d", t.shape, t.workers) }
-
-// rank returns the rank of a worker, or -1.
-func (t team) rank(worker int) int { return slices.Index(t.workers, worker) }
+func (t team) String() string { return fmt.Sprintf("%d on workers %d", t.Shape, t.Workers) }
 
 // index returns the index of a worker of the team.
-func (t team) index(worker int) []int { return unflatten(t.rank(worker), t.shape) }
+func (t team) index(worker int) []int { return rowmajor.Index(t.Rank(worker), t.Shape) }
 
 // at returns the worker with an index.
-func (t team) at(index []int) int { return t.workers[flatten(index, t.shape)] }
-
-func flatten(index, shape []int) (n int) {
-	for d, i := range index {
-		n = n*shape[d] + i
-	}
-	return n
-}
-
-func unflatten(n int, shape []int) []int {
-	index := make([]int, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		index[d], n = n%shape[d], n/shape[d]
-	}
-	return index
-}
+func (t team) at(index []int) int { return t.Workers[rowmajor.Rank(index, t.Shape)] }
 
 func volume(shape []int) int {
 	n := 1
@@ -95,11 +78,11 @@ func NewLayout(seed uint64, workers int) *Layout {
 	case "broadcast", "sum_reduce":
 		l.x = shrink(random, l.y, workers)
 		if random.IntN(3) == 0 {
-			slices.Reverse(l.y.shape)
+			slices.Reverse(l.y.Shape)
 			l.opts = append(l.opts, partition.TransposeDest)
 		}
 		if random.IntN(3) == 0 {
-			slices.Reverse(l.x.shape)
+			slices.Reverse(l.x.Shape)
 			l.opts = append(l.opts, partition.TransposeSource)
 		}
 
@@ -107,11 +90,11 @@ func NewLayout(seed uint64, workers int) *Layout {
 		l.y = randomTeam(random, workers, dims)
 		l.shape = extentsFor(random, dims, 2)
 		if random.IntN(2) == 0 {
-			l.x.cuts = randomCuts(random, l.shape, l.x.shape)
+			l.x.cuts = randomCuts(random, l.shape, l.x.Shape)
 		}
 	case "halo_exchange":
 		l.shape = extentsFor(random, dims, 0)
-		for d, n := range l.x.shape {
+		for d, n := range l.x.Shape {
 			l.shape[d] += 2 * n // each worker has the 2 cells that a neighbour may need
 			halos := make([]primitive.Halo, n)
 			for i := range halos {
@@ -142,15 +125,15 @@ func extentsFor(random *rand.Rand, dims, least int) []int {
 
 // randomTeam returns some workers in any order, with a shape of that many dimensions.
 func randomTeam(random *rand.Rand, workers, dims int) team {
-	t := team{shape: slices.Repeat([]int{1}, dims)}
+	t := team{Team: partition.Team{Shape: slices.Repeat([]int{1}, dims)}}
 	n := 1
-	for d := range t.shape {
+	for d := range t.Shape {
 		if f := 1 + random.IntN(3); n*f <= workers {
-			t.shape[d] = f
+			t.Shape[d] = f
 			n *= f
 		}
 	}
-	t.workers = random.Perm(workers)[:n]
+	t.Workers = random.Perm(workers)[:n]
 	return t
 }
 
@@ -169,19 +152,19 @@ func randomCuts(random *rand.Rand, shape, workers []int) [][]int {
 
 // shrink returns a team that can be broadcast to another: with fewer dimensions, or 1 in some.
 func shrink(random *rand.Rand, to team, workers int) team {
-	shape := slices.Clone(to.shape[random.IntN(len(to.shape)):])
+	shape := slices.Clone(to.Shape[random.IntN(len(to.Shape)):])
 	for d := range shape {
 		if random.IntN(2) == 0 {
 			shape[d] = 1
 		}
 	}
-	return team{workers: random.Perm(workers)[:volume(shape)], shape: shape}
+	return team{Team: partition.Team{Workers: random.Perm(workers)[:volume(shape)], Shape: shape}}
 }
 
 // input and output return the shapes of a worker's tensors, or nil if it has none.
 func (l *Layout) input(worker int) []int {
 	switch {
-	case l.kind == "sum_reduce" && l.y.rank(worker) >= 0, l.kind != "sum_reduce" && l.x.rank(worker) >= 0:
+	case l.kind == "sum_reduce" && l.y.Rank(worker) >= 0, l.kind != "sum_reduce" && l.x.Rank(worker) >= 0:
 	default:
 		return nil
 	}
@@ -199,7 +182,7 @@ func (l *Layout) input(worker int) []int {
 
 func (l *Layout) output(worker int) []int {
 	switch {
-	case l.kind == "sum_reduce" && l.x.rank(worker) >= 0, l.kind != "sum_reduce" && l.y.rank(worker) >= 0:
+	case l.kind == "sum_reduce" && l.x.Rank(worker) >= 0, l.kind != "sum_reduce" && l.y.Rank(worker) >= 0:
 	default:
 		return nil
 	}
@@ -219,7 +202,7 @@ func (l *Layout) output(worker int) []int {
 func (l *Layout) box(on team, worker int) []ccl.Range {
 	box := make([]ccl.Range, len(l.shape))
 	for d, i := range on.index(worker) {
-		box[d].Lo, box[d].Hi = ccl.BlockRange(l.shape[d], i, on.shape[d])
+		box[d].Lo, box[d].Hi = ccl.BlockRange(l.shape[d], i, on.Shape[d])
 		if on.cuts != nil {
 			box[d].Lo, box[d].Hi = on.cuts[d][i], on.cuts[d][i+1]
 		}
@@ -233,7 +216,7 @@ func (l *Layout) slab(worker int) []ccl.Range {
 	for d, n := range l.shape {
 		box[d].Hi = n
 	}
-	box[l.dim].Lo, box[l.dim].Hi = ccl.BlockRange(l.shape[l.dim], l.x.index(worker)[l.axes[0]], l.x.shape[l.axes[0]])
+	box[l.dim].Lo, box[l.dim].Hi = ccl.BlockRange(l.shape[l.dim], l.x.index(worker)[l.axes[0]], l.x.Shape[l.axes[0]])
 	return box
 }
 
@@ -263,7 +246,7 @@ func (l *Layout) terms(worker int, index []int) []cell {
 
 	case "sum_reduce":
 		var from []int
-		for _, w := range l.y.workers {
+		for _, w := range l.y.Workers {
 			if l.source(w) == worker {
 				from = append(from, w)
 			}
@@ -279,7 +262,7 @@ func (l *Layout) terms(worker int, index []int) []cell {
 			if box := l.slab(w); index[l.dim] >= box[l.dim].Lo && index[l.dim] < box[l.dim].Hi {
 				inside := slices.Clone(index)
 				inside[l.dim] -= box[l.dim].Lo
-				return []cell{{w, flatten(inside, extents(box))}}
+				return []cell{{w, rowmajor.Rank(inside, extents(box))}}
 			}
 		}
 	case "reduce_scatter":
@@ -300,14 +283,14 @@ func shift(index []int, box []ccl.Range) []int {
 // eachOf returns the element with an index of some workers' inputs.
 func (l *Layout) eachOf(workers, index []int) (all []cell) {
 	for _, w := range workers {
-		all = append(all, cell{w, flatten(index, l.input(w))})
+		all = append(all, cell{w, rowmajor.Rank(index, l.input(w))})
 	}
 	return all
 }
 
 // alike returns the workers that differ from one only in the axes.
 func (l *Layout) alike(worker int) (all []int) {
-	for _, w := range l.x.workers {
+	for _, w := range l.x.Workers {
 		same := true
 		for d, i := range l.x.index(w) {
 			same = same && (i == l.x.index(worker)[d] || slices.Contains(l.axes, d))
@@ -321,7 +304,7 @@ func (l *Layout) alike(worker int) (all []int) {
 
 // source returns the worker of the small team whose data a worker of the large one gets.
 func (l *Layout) source(worker int) int {
-	small := slices.Clone(l.x.shape)
+	small := slices.Clone(l.x.Shape)
 	if slices.Contains(l.opts, partition.TransposeSource) {
 		slices.Reverse(small)
 	}
@@ -336,13 +319,13 @@ func (l *Layout) source(worker int) int {
 			rank = rank*small[at] + i
 		}
 	}
-	return l.x.workers[rank]
+	return l.x.Workers[rank]
 }
 
 // holder returns the element of the whole tensor with an index, on the worker of a team that has
 // it.
 func (l *Layout) holder(on team, index []int) cell {
-	for _, w := range on.workers {
+	for _, w := range on.Workers {
 		box, inside := l.box(on, w), true
 		for d, i := range index {
 			inside = inside && i >= box[d].Lo && i < box[d].Hi
@@ -353,7 +336,7 @@ func (l *Layout) holder(on team, index []int) cell {
 			for d := range local {
 				local[d] -= box[d].Lo
 			}
-			return cell{w, flatten(local, extents(box))}
+			return cell{w, rowmajor.Rank(local, extents(box))}
 		}
 	}
 	panic("no worker has the element")
@@ -365,20 +348,20 @@ func (l *Layout) ghost(worker int, index []int) cell {
 	at, owner := slices.Clone(index), l.x.index(worker)
 	for d := range at {
 		i := owner[d]
-		lo, hi := ccl.BlockRange(l.shape[d], i, l.x.shape[d])
+		lo, hi := ccl.BlockRange(l.shape[d], i, l.x.Shape[d])
 		inner := at[d] - l.halos[d][i].Left // from the first own cell on
 		switch {
 		case inner < 0 && i > 0:
 			owner[d]--
-			before, _ := ccl.BlockRange(l.shape[d], i-1, l.x.shape[d])
+			before, _ := ccl.BlockRange(l.shape[d], i-1, l.x.Shape[d])
 			at[d] = l.halos[d][i-1].Left + (lo + inner - before)
-		case inner >= hi-lo && i < l.x.shape[d]-1:
+		case inner >= hi-lo && i < l.x.Shape[d]-1:
 			owner[d]++
 			at[d] = l.halos[d][i+1].Left + (inner - (hi - lo))
 		}
 	}
 	w := l.x.at(owner)
-	return cell{w, flatten(at, l.padded(w))}
+	return cell{w, rowmajor.Rank(at, l.padded(w))}
 }
 
 // value returns a small integer for an element of a worker's tensor: sums of them are exact.
@@ -408,7 +391,7 @@ func (l *Layout) fill(what uint64, worker int, shape []int) *primitive.Tensor[fl
 	}
 
 	for at := range volume(shape) {
-		t.Set(value(what, cell{worker, at}), unflatten(at, shape)...)
+		t.Set(value(what, cell{worker, at}), rowmajor.Index(at, shape)...)
 	}
 	return t
 }
@@ -459,7 +442,7 @@ func (l *Layout) forward(worker int) (all []float64) {
 	}
 	for at := range volume(shape) {
 		sum := 0.0
-		for _, c := range l.terms(worker, unflatten(at, shape)) {
+		for _, c := range l.terms(worker, rowmajor.Index(at, shape)) {
 			sum += value(ofX, c)
 		}
 		all = append(all, sum)
@@ -482,7 +465,7 @@ func (l *Layout) adjoint(worker int) []float64 {
 		}
 
 		for at := range volume(shape) {
-			for _, c := range l.terms(w, unflatten(at, shape)) {
+			for _, c := range l.terms(w, rowmajor.Index(at, shape)) {
 				if c.worker == worker {
 					all[c.at] += value(ofY, cell{w, at})
 				}
@@ -500,7 +483,7 @@ func (l *Layout) compare(direction string, got *primitive.Tensor[float64], shape
 		return fmt.Errorf("%s of %v: the shape is %d, want %d", direction, l, got.Shape(), shape)
 	}
 	for at := range want {
-		if index := unflatten(at, shape); got.At(index...) != want[at] {
+		if index := rowmajor.Index(at, shape); got.At(index...) != want[at] {
 			return fmt.Errorf("%s of %v: element %d is %v, want %v", direction, l, index, got.At(index...), want[at])
 		}
 	}
@@ -509,11 +492,11 @@ func (l *Layout) compare(direction string, got *primitive.Tensor[float64], shape
 
 // on makes the partition of a team.
 func on(ctx context.Context, world *partition.Partition, t team) (*partition.Partition, error) {
-	p, err := world.Inclusive(ctx, t.workers)
+	p, err := world.Inclusive(ctx, t.Workers)
 	if err != nil {
 		return nil, err
 	}
-	return p.Cartesian(ctx, t.shape...)
+	return p.Cartesian(ctx, t.Shape...)
 }
 
 func (l *Layout) build(ctx context.Context, world *partition.Partition) (primitive.Operator[float64], error) {

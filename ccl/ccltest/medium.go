@@ -18,8 +18,8 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// world is a way to connect ranks; see the package comment.
-type world struct {
+// medium is a way to connect ranks; see the package comment.
+type medium struct {
 	name   string
 	about  string
 	open   func(ranks int) ([]transport.Endpoint, error)
@@ -30,34 +30,34 @@ type world struct {
 }
 
 var (
-	poll = world{name: "poll", about: "goroutines that share memory; each runs its own part", open: func(ranks int) ([]transport.Endpoint, error) {
+	poll = medium{name: "poll", about: "goroutines that share memory; each runs its own part", open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Poll), nil
 	}}
-	park = world{name: "park", about: "goroutines that sleep; the last to arrive runs the others' parts", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	park = medium{name: "park", about: "goroutines that sleep; the last to arrive runs the others' parts", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
-	arena = world{name: "arena", about: "processes' shared memory, on the heap: messages and views are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	arena = medium{name: "arena", about: "processes' shared memory, on the heap: messages and views are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.DefaultGeometry(ranks))
 	}}
-	smallest = world{name: "smallest", about: "like arena, with messages of 16 bytes and views of 144: messages and inputs arrive in pieces", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	smallest = medium{name: "smallest", about: "like arena, with messages of 16 bytes and views of 144: messages and inputs arrive in pieces", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
 	}}
-	// everywhere is for checks that compare worlds.
-	everywhere = world{name: "everywhere"}
+	// everywhere is for checks that compare media.
+	everywhere = medium{name: "everywhere"}
 )
 
-// jittered returns the worlds with delays.
-func jittered(worlds ...world) []world {
-	for i := range worlds {
-		worlds[i].name += "+jitter"
-		worlds[i].about += "; with delays"
-		worlds[i].jitter = true
+// jittered returns the media with delays.
+func jittered(media ...medium) []medium {
+	for i := range media {
+		media[i].name += "+jitter"
+		media[i].about += "; with delays"
+		media[i].jitter = true
 	}
-	return worlds
+	return media
 }
 
-// in adds the description of the world to an error.
-func (w world) in(err error) error {
+// in adds the description of the medium to an error.
+func (w medium) in(err error) error {
 	if err == nil || w.about == "" {
 		return err
 	}
@@ -67,7 +67,7 @@ func (w world) in(err error) error {
 // group is n ranks that are connected and have joined.
 type group struct {
 	s        *subject
-	world    world
+	medium   medium
 	settings *config.Settings
 	ranks    []*rank
 	nodes    int   // of a group with two levels; otherwise 0 or 1
@@ -97,9 +97,9 @@ type probe struct {
 // errHangs is the error of a group that makes no progress outside of a call's waits.
 var errHangs = errors.New("no call has ended")
 
-// with connects n ranks in world w, calls play with them, and closes them. It adds to the error of
+// with connects n ranks in medium w, calls play with them, and closes them. It adds to the error of
 // a found result what became of the inputs.
-func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
+func (s *subject) with(w medium, n int, p probe, play func(g *group) error) error {
 	g, err := s.connect(w, n, p)
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (s *subject) with(w world, n int, p probe, play func(g *group) error) error
 	return err
 }
 
-func (s *subject) connect(w world, n int, p probe) (*group, error) {
-	g := &group{s: s, world: w}
+func (s *subject) connect(w medium, n int, p probe) (*group, error) {
+	g := &group{s: s, medium: w}
 	settings, err := s.settings(n, func(c *ccl.Call) error { return g.runKernel(c, p.observe) })
 	if err != nil {
 		return nil, err
