@@ -179,10 +179,7 @@ func (l *Lane) setLabel(label string) {
 // packText is setText for words that no other rank reads.
 func packText(words []uint64, text string) {
 	for i := range words {
-		words[i] = 0
-		for k := 0; k < 8 && 8*i+k < len(text); k++ {
-			words[i] |= uint64(text[8*i+k]) << (8 * k)
-		}
+		words[i] = packWord(text, 8*i)
 	}
 }
 

@@ -92,12 +92,16 @@ const (
 // setText stores a text of at most 8*len(words) bytes, cut.
 func setText(words []atomic.Uint64, text string) {
 	for i := range words {
-		var b [8]byte
-		if 8*i < len(text) {
-			copy(b[:], text[8*i:])
-		}
-		words[i].Store(binary.LittleEndian.Uint64(b[:]))
+		words[i].Store(packWord(text, 8*i))
 	}
+}
+
+// packWord returns the eight bytes of a text from an offset on, with zeros behind its end.
+func packWord(text string, at int) (word uint64) {
+	for k := 0; k < 8 && at+k < len(text); k++ {
+		word |= uint64(text[at+k]) << (8 * k)
+	}
+	return word
 }
 
 // text decodes words up to the first zero byte. Characters that cannot be printed become spaces,

@@ -2,14 +2,14 @@ package memory
 
 import "unsafe"
 
-// lineBytes is the length of a cache line.
-const lineBytes = 64
+// lineBytes is the length of a pair of cache lines, which processors fetch together.
+const lineBytes = 128
 
 // Scratch is memory that is kept, and grows when more is needed. The zero Scratch is empty. One
 // goroutine at a time uses it.
 type Scratch []byte
 
-// Bytes returns n bytes that start at a cache line. Their contents are unspecified.
+// Bytes returns n bytes that start at a pair of cache lines. Their contents are unspecified.
 func (s *Scratch) Bytes(n int) []byte {
 	if cap(*s) < n || *s == nil {
 		*s = align(make([]byte, n+lineBytes), n)
@@ -23,7 +23,7 @@ func Elements[T any](s *Scratch, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// Aligned is Bytes for memory that starts at a cache line.
+// Aligned is Bytes for memory that starts at a pair of cache lines.
 func Aligned(n int) ([]byte, error) {
 	room, err := Bytes(n + lineBytes)
 	if err != nil {
@@ -32,7 +32,7 @@ func Aligned(n int) ([]byte, error) {
 	return align(room, n), nil
 }
 
-// align returns n bytes of room that start at a cache line.
+// align returns n bytes of room that start at a pair of cache lines.
 func align(room []byte, n int) []byte {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(room))) % lineBytes)
 	return room[skip : skip+n : skip+n]

@@ -1,6 +1,10 @@
 package shm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/goccl/goccl/internal/memory"
+)
 
 // arena is memory without pointers that all ranks share.
 type arena struct {
@@ -10,15 +14,9 @@ type arena struct {
 
 // heapArena returns an arena of size zero bytes on the heap. The garbage collector neither
 // scans nor moves it.
-func heapArena(size int) arena { return arenaIn(make([]byte, size+127), size) }
-
-// arenaIn returns an arena of size bytes in room, which must be 127 bytes longer.
-func arenaIn(room []byte, size int) arena {
-	base := unsafe.Pointer(unsafe.SliceData(room))
-	if off := uintptr(base) % 128; off != 0 {
-		base = unsafe.Add(base, 128-off)
-	}
-	return arena{base: base, size: size}
+func heapArena(size int) arena {
+	var room memory.Scratch // new, so its bytes are zero
+	return arena{base: unsafe.Pointer(unsafe.SliceData(room.Bytes(size))), size: size}
 }
 
 // at returns the T at offset off, which must be a multiple of T's alignment.

@@ -25,18 +25,15 @@ func (s *segment) takeName(w *waiting) error {
 	var leaving error // why a name will soon be free
 	busy := false     // a name that was skipped will be free
 	for k := 0; w.ctx.Err() == nil; {
-		s.path = numbered(s.first, k)
-		err := nameFile(s.fd, s.path)
-		if err == nil {
-			s.isNamed = true
+		if err := s.tryName(k); err != nil {
+			return err
+		}
+		if s.isNamed {
 			atPoint("named")
 			return nil
 		}
-		if !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
-		}
 
-		err = s.checkOccupied()
+		err := s.checkOccupied()
 		if errors.Is(err, errAnotherJob) {
 			leaving, busy = err, true
 		}
@@ -61,6 +58,17 @@ func (s *segment) takeName(w *waiting) error {
 		err = fmt.Errorf("%w; %w", err, leaving)
 	}
 	return err
+}
+
+// tryName gives the segment's file the k-th of its names, unless that is taken.
+func (s *segment) tryName(k int) error {
+	s.path = numbered(s.first, k)
+	err := nameFile(s.fd, s.path)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
+	}
+	s.isNamed = err == nil
+	return nil
 }
 
 // errLeaving reports that the file with the segment's name will soon lose it.

@@ -93,15 +93,12 @@ func (s *segment) createNamed() (err error) {
 	}
 
 	for k := range maxNames {
-		s.path = numbered(s.first, k)
-		err := nameFile(s.fd, s.path)
-		if err == nil {
-			s.isNamed = true
+		if err := s.tryName(k); err != nil {
+			return err
+		}
+		if s.isNamed {
 			atPoint("region named")
 			return nil
-		}
-		if !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
 		}
 	}
 

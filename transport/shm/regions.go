@@ -264,10 +264,7 @@ func heapRegions(ranks int) makeRegion {
 		r := made[number]
 		if r == nil {
 			r = &heapRegion{ranks: int64(ranks)}
-			var room []byte
-			if room, r.err = memory.Bytes(size + 127); r.err == nil {
-				r.memory = arenaIn(room, size).bytes(0, size)
-			}
+			r.memory, r.err = memory.Aligned(size)
 			made[number] = r
 		}
 

@@ -3,11 +3,23 @@
 package shm
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/transport"
 )
+
+// available returns an error: processes share memory on Linux alone.
+func available() error {
+	return &transport.NotAvailableError{
+		Transport: Name,
+		Reason:    "ranks as processes need Linux, and this is " + runtime.GOOS + ": run them as goroutines with dist.Spawn",
+	}
+}
+
+// Join needs Linux. On other systems it fails; errors.As finds *transport.NotAvailableError.
+func Join(context.Context, Job) (transport.Endpoint, error) { return nil, available() }
 
 // Flight is the flight recorders of a job's ranks as a process sees them that is not a rank.
 type Flight struct{}
@@ -31,3 +43,12 @@ func (*Flight) Ranks() ([]flight.Rank, error) { return nil, nil }
 
 // Close does nothing.
 func (*Flight) Close() error { return nil }
+
+// Leftovers returns none, because only Linux has segments.
+func Leftovers() ([]Leftover, error) { return nil, nil }
+
+// RemoveLeftovers does nothing.
+func RemoveLeftovers(prefix string) error { return nil }
+
+// Remove does nothing.
+func (l Leftover) Remove() error { return nil }
