@@ -18,13 +18,16 @@ type ExtentsError struct {
 }
 
 // Error returns count, w and h if they were given, the problem, and a solution.
-func (e *ExtentsError) Error() string {
+func (e *ExtentsError) Error() string { return "topology: " + e.Reason() }
+
+// Reason returns the text without the package.
+func (e *ExtentsError) Reason() string {
 	_, _, problem := extents(e.Kind, e.Count, e.W, e.H)
 	given := ""
 	if e.W != 0 || e.H != 0 {
 		given = fmt.Sprintf(" w=%d h=%d", e.W, e.H)
 	}
-	return fmt.Sprintf("topology: %s with count=%d%s: %s", e.Kind, e.Count, given, problem)
+	return fmt.Sprintf("%s with count=%d%s: %s", e.Kind, e.Count, given, problem)
 }
 
 // extents returns the extents that New uses, or the problem with the given ones. No

@@ -50,7 +50,10 @@ type KindError struct {
 }
 
 // Error lists the known kinds, and suggests one if its name resembles Name.
-func (e *KindError) Error() string {
+func (e *KindError) Error() string { return "topology: " + e.Reason() }
+
+// Reason returns the text without the package.
+func (e *KindError) Reason() string {
 	names := kindNames[:]
-	return fmt.Sprintf("topology: unknown kind %q%s; use one of %s", e.Name, text.DidYouMean(e.Name, names), text.List(names))
+	return fmt.Sprintf("unknown kind %q%s; use one of %s", e.Name, text.DidYouMean(e.Name, names), text.List(names))
 }

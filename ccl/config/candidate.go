@@ -56,15 +56,15 @@ func (k *candidate) makeParams(c *Config) (err error) {
 // misfit returns why the entry does not support the group of s, "" if it does.
 func (k *candidate) misfit(s *Settings) string {
 	e, c := k.entry, s.config
-	kind, kindFrom := s.topology.Kind(), c.place(c.topology.kind.origin)
+	kind, kindFrom := s.topology.Kind(), c.locate(c.topology.kind.origin)
 	switch {
 	case e.worldSize.isSet() && e.worldSize.value != s.ranks:
 		return fmt.Sprintf("%s is for a world size of %d (%s), but here it is %d (%s)",
-			e.name, e.worldSize.value, c.place(e.worldSize.origin), s.ranks, s.ranksFrom)
+			e.name, e.worldSize.value, c.locate(e.worldSize.origin), s.ranks, s.ranksFrom)
 
 	case e.topology.isSet() && e.topology.value != kind:
 		return fmt.Sprintf("%s is for the topology %s (%s), but here it is %s (%s)",
-			e.name, e.topology.value, c.place(e.topology.origin), kind, kindFrom)
+			e.name, e.topology.value, c.locate(e.topology.origin), kind, kindFrom)
 	case k.algorithm.Topologies != nil && !slices.Contains(k.algorithm.Topologies, kind):
 		return fmt.Sprintf("%s is the algorithm %s, which is for the topologies %v, but here it is %s (%s)",
 			e.name, k.algorithm.Name, k.algorithm.Topologies, kind, kindFrom)

@@ -92,15 +92,15 @@ func (c *Config) idle() (findings []Finding) {
 		named = append(named, r.algorithm.value)
 	}
 	if c.algorithm.value != auto && len(c.rules) > 0 {
-		findings = append(findings, Finding{c.place(c.rules[0].origin), fmt.Sprintf(
-			"the rules are not in use: defaults.algorithm is %s (%s)", text.Cut(c.algorithm.value), c.place(c.algorithm.origin))})
+		findings = append(findings, Finding{c.locate(c.rules[0].origin), fmt.Sprintf(
+			"the rules are not in use: defaults.algorithm is %s (%s)", text.Cut(c.algorithm.value), c.locate(c.algorithm.origin))})
 	}
 	for _, e := range c.entries {
 		if e.name == e.module.value && !e.params.isSet() && !e.topology.isSet() && !e.worldSize.isSet() {
 			continue // a module by its own name is there for options
 		}
 		if !slices.Contains(named, e.name) {
-			findings = append(findings, Finding{c.place(e.origin), fmt.Sprintf(
+			findings = append(findings, Finding{c.locate(e.origin), fmt.Sprintf(
 				"neither a rule nor defaults.algorithm names the entry %s: only an option or GOCCL_ALGORITHM can choose it", text.Cut(e.name))})
 		}
 	}

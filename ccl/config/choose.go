@@ -49,7 +49,7 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 	}
 
 	if s.algorithm.value != auto {
-		why = s.config.place(s.algorithm.origin)
+		why = s.config.locate(s.algorithm.origin)
 		if s.algorithm.by == "" {
 			why += ": defaults.algorithm"
 		}
@@ -58,7 +58,7 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); r.matches(shape, k.algorithm) {
-			why = fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1)
+			why = fmt.Sprintf("%s: rule %d", s.config.locate(r.origin), i+1)
 			if s.instead != "" {
 				why += " (" + s.instead + ")"
 			}

@@ -281,7 +281,7 @@ func (c *Config) configuredSize(algorithm string) (n int, key, origin string) {
 	} else if c.worldSize.isSet() {
 		size, key = c.worldSize, "defaults.world_size"
 	}
-	return size.value, key, c.place(size.origin) + " (" + key + ")"
+	return size.value, key, c.locate(size.origin) + " (" + key + ")"
 }
 
 // entry returns the entry called name, or nil.
@@ -314,8 +314,8 @@ func (c *Config) unknownEntry(name string) string {
 	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", text.Quote(name), hint, text.List(names))
 }
 
-// place describes an origin for messages.
-func (c *Config) place(o origin) string {
+// locate describes an origin for messages.
+func (c *Config) locate(o origin) string {
 	switch {
 	case o.by != "":
 		return o.by

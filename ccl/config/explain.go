@@ -39,7 +39,7 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 	first := 0 // number of the first rule that matches
 	for i := range s.config.rules {
 		r := &s.config.rules[i]
-		v := Verdict{Rule: i + 1, Origin: s.config.place(r.origin), Entry: r.algorithm.value}
+		v := Verdict{Rule: i + 1, Origin: s.config.locate(r.origin), Entry: r.algorithm.value}
 		a := s.candidate(v.Entry).algorithm
 
 		switch {
@@ -48,7 +48,7 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 		case force != "":
 			v.Why = "matches, but the call names its algorithm"
 		case s.algorithm.value != auto:
-			v.Why = fmt.Sprintf("matches, but defaults.algorithm is %s (%s)", s.algorithm.value, s.config.place(s.algorithm.origin))
+			v.Why = fmt.Sprintf("matches, but defaults.algorithm is %s (%s)", s.algorithm.value, s.config.locate(s.algorithm.origin))
 
 		case first != 0:
 			v.Why = fmt.Sprintf("matches too, but rule %d goes first", first)

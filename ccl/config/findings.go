@@ -28,7 +28,7 @@ func (s *Settings) Findings() []Finding {
 	}
 	var findings []Finding
 	add := func(o origin, format string, args ...any) {
-		findings = append(findings, Finding{c.place(o), fmt.Sprintf(format, args...)})
+		findings = append(findings, Finding{c.locate(o), fmt.Sprintf(format, args...)})
 	}
 
 	samples := s.samples()
@@ -130,7 +130,7 @@ func (s *Settings) shadows(matches []sampleSet, i int) string {
 	for j, earlier := range matches[:i] {
 		if matches[i].firstCommon(earlier) >= 0 {
 			numbers = append(numbers, fmt.Sprint(j+1))
-			positions = append(positions, s.config.place(s.config.rules[j].origin))
+			positions = append(positions, s.config.locate(s.config.rules[j].origin))
 		}
 	}
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -189,14 +188,20 @@ func (c *Config) arrange(count int, why string) (*topology.Topology, error) {
 			Line:    c.topology.line,
 			Column:  c.topology.column,
 			Key:     "topology",
-			Message: withoutPackage(err) + why,
+			Message: reasonOf(err) + why,
 			Err:     err,
 		}
 	}
 	return t, nil
 }
 
-func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "topology: ") }
+// reasonOf returns the text of an error of package topology without the package.
+func reasonOf(err error) string {
+	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // topology wraps none
+		return e.Reason()
+	}
+	return err.Error()
+}
 
 // ruleKey returns the path of a field of c.rules[i]; the first rule is number 1.
 func ruleKey(i int, field string) string { return fmt.Sprintf("rules[%d].%s", i+1, field) }
@@ -235,7 +240,7 @@ func readKind(n strictyaml.Node) (topology.Kind, error) {
 	}
 	k, err := topology.ParseKind(name)
 	if err != nil {
-		return 0, n.Errorf("%s", withoutPackage(err))
+		return 0, n.Errorf("%s", reasonOf(err))
 	}
 	return k, nil
 }
@@ -253,12 +258,12 @@ func readCount(n strictyaml.Node) (int, error) {
 
 // readSpans returns a reader of a range, or of a list of ranges that do not overlap.
 func readSpans[T int | ccl.ByteSize](least T, parse func(string) (T, error)) func(strictyaml.Node) ([]span[T], error) {
-	one := func(n strictyaml.Node) (span[T], error) {
+	readSpan := func(n strictyaml.Node) (span[T], error) {
 		return strictyaml.Scalar(n, func(s string) (span[T], error) { return parseSpan(s, least, parse) })
 	}
 
 	return func(n strictyaml.Node) ([]span[T], error) {
-		all, err := strictyaml.List(n, one)
+		all, err := strictyaml.List(n, readSpan)
 		slices.SortFunc(all, func(a, b span[T]) int { return cmp.Compare(a.min, b.min) })
 		for i := 1; err == nil && i < len(all); i++ {
 			if before := all[i-1]; before.contains(all[i].min) {

@@ -70,6 +70,7 @@ func fillGaps(v any, lists map[string]any) any {
 			filled[key] = fillGaps(value, lists)
 		}
 		return filled
+
 	case []any:
 		for i := range v {
 			v[i] = fillGaps(v[i], lists)
@@ -147,6 +148,7 @@ func paramsSchema(a *ccl.Algorithm) (any, error) {
 	if err != nil || len(params) == 0 && a.Params == nil {
 		return false, err
 	}
+
 	properties := object{}
 	for _, p := range params {
 		var schema object

@@ -22,22 +22,22 @@ func (s *Settings) collectValues() {
 	}
 
 	add("world_size", s.ranks, s.ranksFrom)
-	add("defaults.algorithm", s.algorithm.value, c.place(s.algorithm.origin))
-	add("defaults.transport", s.transport.value, c.place(s.transport.origin))
+	add("defaults.algorithm", s.algorithm.value, c.locate(s.algorithm.origin))
+	add("defaults.transport", s.transport.value, c.locate(s.transport.origin))
 	if s.timeout.value == 0 {
-		add("defaults.timeout", "none", c.place(s.timeout.origin))
+		add("defaults.timeout", "none", c.locate(s.timeout.origin))
 	} else {
-		add("defaults.timeout", s.timeout.value, c.place(s.timeout.origin))
+		add("defaults.timeout", s.timeout.value, c.locate(s.timeout.origin))
 	}
-	add("defaults.debug", s.debug.value, c.place(s.debug.origin))
-	add("topology.kind", s.topology.Kind(), c.place(c.topology.kind.origin))
-	add("topology.w", s.topology.W(), c.place(c.topology.w.origin))
-	add("topology.h", s.topology.H(), c.place(c.topology.h.origin))
+	add("defaults.debug", s.debug.value, c.locate(s.debug.origin))
+	add("topology.kind", s.topology.Kind(), c.locate(c.topology.kind.origin))
+	add("topology.w", s.topology.W(), c.locate(c.topology.w.origin))
+	add("topology.h", s.topology.H(), c.locate(c.topology.h.origin))
 
 	// Unset fields of entries and rules are left out. Parameters always have a value.
 	addGiven := func(key string, value any, o origin) {
 		if o.isSet() {
-			add(key, value, c.place(o))
+			add(key, value, c.locate(o))
 		}
 	}
 
@@ -47,7 +47,7 @@ func (s *Settings) collectValues() {
 		addGiven(key+".topology", e.topology.value, e.topology.origin)
 		addGiven(key+".world_size", e.worldSize.value, e.worldSize.origin)
 		for _, p := range k.fields {
-			add(key+".params."+p.Key, p, c.place(origin{line: k.lines[p.Key]}))
+			add(key+".params."+p.Key, p, c.locate(origin{line: k.lines[p.Key]}))
 		}
 	}
 

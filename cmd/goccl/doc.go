@@ -13,8 +13,6 @@
 //	goccl doctor --clean             remove what dead jobs have left in /dev/shm
 //	goccl help bench                 the flags of a command
 //	goccl version                    the version of the program, as --version
-//	goccl completion bash            a script that completes command lines
-//	goccl man                        the manual page
 //
 // docs/guides/command.md has how to install it, and its exit statuses; docs/guides/configuration.md
 // shows `goccl explain` and `goccl config` at work, docs/guides/benchmarking.md `goccl bench`, with

@@ -35,8 +35,8 @@
 // must call Reexecuted first.
 //
 // Output goes through the launcher line by line, also to files if Spec.Tee names a directory, or
-// directly to files. The last lines of a rank and the message of a crash are kept for the error of
-// the job.
+// only to files. The last lines of a rank and the message of a crash are kept for the error of the
+// job.
 //
 // # Concurrency
 //

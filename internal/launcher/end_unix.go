@@ -97,11 +97,6 @@ func (l *launcher) isAwaited(i int) bool {
 // that one. What it writes then is kept and not shown.
 func (r *rank) askForStacks() bool {
 	r.wasStopped = isStopped(r.PID)
-	if f := r.files[1]; f != nil {
-		if info, err := f.Stat(); err == nil {
-			r.stderrBytes = info.Size()
-		}
-	}
 	r.streams[1].asked.Store(true)
 	if r.wasAsked = askStacks(r.PID); r.wasAsked {
 		r.Asked = syscall.SIGQUIT
@@ -140,35 +135,29 @@ func (l *launcher) jobError() error {
 // addOutput adds to the error what a finished rank to blame has shown: where it was; and of the
 // first such rank the crash, or the last output, of standard error or else of standard output.
 func (r *rank) addOutput(e *EndedError, i int) {
+	if r.wasAsked || r.wasStopped {
+		_, all := r.streams[1].crash.message()
+		if location, ok := locate(i, all); ok || r.wasStopped {
+			location.Stopped = r.wasStopped
+			e.Locations = append(e.Locations, location)
+		}
+	}
+	if i != e.First {
+		return
+	}
+
 	for _, k := range []int{1, 0} {
 		s := &r.streams[k]
-		last, crash, stacks := s.last, s.crash, s.crash
-		if r.pipes[k] == nil {
-			until := int64(-1)
-			if k == 1 && r.wasAsked {
-				until = r.stderrBytes
-			}
-			last, crash, stacks = contentsOf(r.files[k], until)
-		}
-
-		if k == 1 && (r.wasAsked || r.wasStopped) {
-			_, all := stacks.message()
-			if location, ok := locate(i, all); ok || r.wasStopped {
-				location.Stopped = r.wasStopped
-				e.Locations = append(e.Locations, location)
-			}
-		}
-
-		if i != e.First || len(e.Output) > 0 || len(e.Crash) > 0 {
-			continue
-		}
-		e.Output, e.OutputName = last.text(), streamNames[k]
-		if lines, all := crash.message(); len(all) > 0 && r.crashed(e.Output) {
+		e.Output, e.OutputName = s.last.text(), streamNames[k]
+		if lines, all := s.crash.message(); len(all) > 0 && r.crashed(e.Output) {
 			if strings.HasPrefix(lines[0], "SIG") {
 				location, _ := locate(i, all) // a signal may come anywhere
 				all = append(location.Goroutines, all...)
 			}
 			e.Output, e.Crash, e.Stack = nil, lines, &all[0]
+		}
+		if len(e.Output) > 0 || len(e.Crash) > 0 {
+			return
 		}
 	}
 }

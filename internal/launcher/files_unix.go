@@ -16,7 +16,7 @@ var streamNames = [2]string{"standard output", "standard error"}
 // openOutputs prepares where the ranks' output goes: to files, to Stdout and Stderr, or to both.
 func (l *launcher) openOutputs() error {
 	if dir := cmp.Or(l.Directory, l.Tee); dir != "" {
-		if err := l.makeFiles(dir); err != nil || l.Directory != "" {
+		if err := l.makeFiles(dir); err != nil {
 			return err
 		}
 	}
@@ -28,7 +28,7 @@ func (l *launcher) openOutputs() error {
 		for k, o := range l.outputs {
 			s := &l.ranks[i].streams[k]
 			s.tee, s.stamped = l.ranks[i].files[k], l.Timestamps
-			if i == 0 || !l.Quiet {
+			if l.Directory == "" && (i == 0 || !l.Quiet) {
 				s.out = o
 			}
 			if !l.NoPrefix {
@@ -70,8 +70,9 @@ func (l *launcher) makeFiles(dir string) error {
 
 // outputError returns why output of the ranks was lost, or nil.
 func (l *launcher) outputError() error {
+	flag := "--tee"
 	if l.Directory != "" {
-		return nil
+		flag = "--output"
 	}
 
 	for k, o := range l.outputs {
@@ -80,7 +81,7 @@ func (l *launcher) outputError() error {
 		}
 		for i := range l.ranks {
 			if err := l.ranks[i].streams[k].teeErr; err != nil {
-				return fmt.Errorf("--tee: %w", err)
+				return fmt.Errorf("%s: %w", flag, err)
 			}
 		}
 	}

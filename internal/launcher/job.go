@@ -38,8 +38,8 @@ type Spec struct {
 	Timestamps bool
 	// Quiet omits the output of all ranks except rank 0.
 	Quiet bool
-	// Directory, unless empty, replaces Stdout and Stderr: each rank writes
-	// to new files rank-0.out and rank-0.err there.
+	// Directory, unless empty, replaces Stdout and Stderr: the output of each rank goes to new files
+	// there, rank-0.out and rank-0.err.
 	Directory string
 	// Tee, unless empty, is a Directory beside Stdout and Stderr.
 	Tee string

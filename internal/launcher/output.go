@@ -165,8 +165,7 @@ func (t tail) text() []string {
 // fatal error, or the name of a signal, on.
 type crash []byte
 
-// crashBytes is the most that is kept of a crash, and the length of the end of a file that is
-// searched for one.
+// crashBytes is the most that is kept of a crash.
 const crashBytes = 1 << 20
 
 // stacksStart is the first line of the stacks of a Go program that gets SIGQUIT.
@@ -195,32 +194,4 @@ func (c crash) message() (lines []string, stacks []launchenv.Goroutine) {
 	text, below, _ := strings.Cut(string(c), "\n\ngoroutine ")
 	text, _, _ = strings.Cut(text, "\n\nruntime stack:\n")
 	return strings.Split(strings.TrimRight(text, "\n"), "\n"), launchenv.ParseStacks("goroutine " + below)
-}
-
-// contentsOf returns the last output and the crash in a file up to the offset, and the stacks after
-// it, which the rank was asked for at that length; nothing of what is unreadable. An offset below 0
-// is the end.
-func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, nil
-	}
-	if offset < 0 {
-		offset = info.Size()
-	}
-
-	read := func(from, to int64) []byte {
-		text := make([]byte, max(0, to-from))
-		n, _ := f.ReadAt(text, from)
-		return text[:n]
-	}
-	end := read(max(0, offset-crashBytes), offset)
-	for line := range bytes.Lines(end) {
-		before.add(bytes.TrimSuffix(line, []byte("\n")))
-	}
-
-	for line := range bytes.Lines(read(offset, min(info.Size(), offset+crashBytes))) {
-		stacks.add(bytes.TrimSuffix(line, []byte("\n")))
-	}
-	return tail(end).end(), before, stacks
 }

@@ -3,8 +3,6 @@ package launcher
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -106,24 +104,9 @@ func TestCrash(t *testing.T) {
 	require.Empty(t, stacks)
 }
 
-// A file is read as a pipe is; what comes after the rank was asked for its stacks is not its last
-// output.
-func TestContents(t *testing.T) {
-	const words, panics, dump = "all is well\n", "panic: no\n\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:7 +0x1\n", "SIGQUIT: quit\nPC=0x1\n"
-	f, err := os.Create(filepath.Join(t.TempDir(), "rank-0.err"))
-	require.NoError(t, err)
-	defer f.Close()
-	_, err = f.WriteString(words + panics + dump)
-	require.NoError(t, err)
-	last, before, stacks := contentsOf(f, int64(len(words+panics)))
-	require.Equal(t, words+panics, string(last))
-	require.Equal(t, panics, string(before))
-	require.Equal(t, dump, string(stacks))
-	last, before, stacks = contentsOf(f, -1)
-	require.Equal(t, words+panics+dump, string(last))
-	require.Equal(t, dump, string(before))
-	require.Empty(t, stacks)
-
+// What comes after the rank was asked for its stacks is not its last output, and not shown.
+func TestStacks(t *testing.T) {
+	const words, dump = "all is well\n", "SIGQUIT: quit\nPC=0x1\n"
 	asked := linesTo(new(bytes.Buffer))
 	asked.write([]byte(words + dump))
 	require.Contains(t, asked.last.text(), "SIGQUIT: quit", "it was not asked")

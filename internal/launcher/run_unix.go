@@ -46,12 +46,10 @@ type rank struct {
 	isGone     atomic.Bool // the group is empty; its number may be reused
 	isFinished bool        // gone, and all its output was read
 
-	wasAsked    bool  // for its stacks
-	wasStopped  bool  // when it was asked
-	stderrBytes int64 // the length of its file of standard error when it was asked
+	wasAsked   bool // for its stacks
+	wasStopped bool // when it was asked
 
-	// The files of Directory or Tee. Without Directory it has two pipes with streams.
-	files   [2]*os.File
+	files   [2]*os.File // of Directory or Tee
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until isFinished
 	reading sync.WaitGroup

@@ -38,15 +38,14 @@ func (l *launcher) startRank(i int, environment []string) error {
 		}
 		defer input.Close()
 	}
-	outputs := r.files
-	if l.Directory == "" { // the files of Tee are the launcher's
-		for k := range outputs {
-			var err error
-			if r.pipes[k], outputs[k], err = os.Pipe(); err != nil {
-				return err
-			}
-			defer outputs[k].Close()
+
+	var outputs [2]*os.File
+	for k := range outputs {
+		var err error
+		if r.pipes[k], outputs[k], err = os.Pipe(); err != nil {
+			return err
 		}
+		defer outputs[k].Close()
 	}
 
 	var p *os.Process

@@ -119,7 +119,7 @@ func (e *examination) explain(ranks int) {
 		settings, err = cfg.Resolve(config.Request{Ranks: ranks, RanksFrom: from})
 	}
 
-	var r *report
+	var r *explanation
 	if err == nil {
 		asked := explainCommand{Collective: []ccl.Collective{ccl.CollAllReduce}, Bytes: []measure.Size{4, 25 << 20}, Ranks: []int{ranks}}
 		r, err = asked.explain()

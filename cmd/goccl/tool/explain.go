@@ -101,7 +101,7 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 }
 
 // refusals returns an error if calls or whole world sizes are refused.
-func (r *report) refusals() error {
+func (r *explanation) refusals() error {
 	rows, refused := 0, 0
 	for _, w := range r.Worlds {
 		if w.Refused != "" {
@@ -143,8 +143,8 @@ func (t *timeout) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// report is the result of `goccl explain`, and its JSON.
-type report struct {
+// explanation is the result of `goccl explain`, and its JSON.
+type explanation struct {
 	Config   measure.Config   `json:"config"`
 	Worlds   []*world         `json:"worlds"`   // one for each world size and number of nodes
 	Findings []config.Finding `json:"findings"` // about the rules as a whole
@@ -196,13 +196,13 @@ type cost struct {
 
 // explain makes the report. It fails if the configuration allows no group for any of the
 // world sizes.
-func (c *explainCommand) explain() (*report, error) {
+func (c *explainCommand) explain() (*explanation, error) {
 	cfg, found, err := loadConfig(strings.Join(c.Config, "")) // at most one
 	if err != nil {
 		return nil, err
 	}
 
-	r := &report{Config: found}
+	r := &explanation{Config: found}
 	var refusal error
 	var made *config.Settings
 

@@ -16,7 +16,7 @@ import (
 
 // write prints the report as text: the settings, the table of calls, the result of every
 // rule (if why is set or the report has one call only), and the findings.
-func (r *report) write(stdout io.Writer, why bool) error {
+func (r *explanation) write(stdout io.Writer, why bool) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "configuration: %s (%s)\n\n", r.Config.File, r.Config.FoundBy)
 	writeTable(&b, append([][]string{{"KEY", "VALUE", "ORIGIN"}}, r.values()...))
@@ -52,7 +52,7 @@ func writeTable(b *bytes.Buffer, rows [][]string) {
 
 // values returns key, value and origin of all settings. If a setting differs between world
 // sizes, its cells list the values and origins.
-func (r *report) values() (rows [][]string) {
+func (r *explanation) values() (rows [][]string) {
 	possible := slices.DeleteFunc(slices.Clone(r.Worlds), func(w *world) bool { return w.Refused != "" })
 	for i, v := range possible[0].Values {
 		var values, origins []string
@@ -82,7 +82,7 @@ var (
 
 // writeCalls prints a row for each call and for each world size that the configuration rejects,
 // and returns the calls. It omits empty columns.
-func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
+func (r *explanation) writeCalls(b *bytes.Buffer) (calls []*call) {
 	rows := [][]string{callColumns}
 	eager, costsOfMPI := false, false
 	several := slices.ContainsFunc(r.Worlds, func(w *world) bool { return w.Nodes > 1 })

@@ -42,7 +42,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 	if c.JSON {
 		return errors.New("--json lists the running jobs: leave out the directory or job")
 	}
-	step, ok := map[string]func(io.Writer, *inspect.Job) error{".svg": timeline.StepSVG, ".json": timeline.StepTrace}[filepath.Ext(c.Step)]
+	step, ok := map[string]func(io.Writer, *inspect.Records) error{".svg": timeline.StepSVG, ".json": timeline.StepTrace}[filepath.Ext(c.Step)]
 	if !ok && c.Step != "" {
 		return fmt.Errorf("--step %s: the name must end in .svg or .json", c.Step)
 	}
@@ -54,7 +54,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 
 	for _, picture := range []struct {
 		file  string
-		write func(io.Writer, *inspect.Job) error
+		write func(io.Writer, *inspect.Records) error
 	}{{c.Trace, timeline.Trace}, {c.Step, step}} {
 		if picture.file == "" {
 			continue
@@ -72,7 +72,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 }
 
 // read reads a directory of documents, or a running job.
-func (c *inspectCommand) read() (*inspect.Job, error) {
+func (c *inspectCommand) read() (*inspect.Records, error) {
 	if info, err := os.Stat(c.What); err == nil && info.IsDir() {
 		return inspect.Load(c.What)
 	}

@@ -76,7 +76,7 @@ func refused(t *testing.T, args ...string) string {
 }
 
 // reported returns the JSON of explain, whose exit status shows whether a row is refused.
-func reported(t *testing.T, args ...string) (r report) {
+func reported(t *testing.T, args ...string) (r explanation) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	status := run(context.Background(), append(args, "--json"), &stdout, &stderr)

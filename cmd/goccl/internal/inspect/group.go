@@ -33,7 +33,7 @@ func (g *Group) Title() string {
 }
 
 // Groups returns the groups of the job: the first group, then the others by name.
-func (j *Job) Groups() []*Group {
+func (j *Records) Groups() []*Group {
 	var all []*Group
 	byID := map[string]*Group{}
 

@@ -18,8 +18,8 @@ import (
 	"github.com/goccl/goccl/internal/flight"
 )
 
-// Job is the records of one job from all documents.
-type Job struct {
+// Records are those of one job from all documents.
+type Records struct {
 	Name    string
 	Size    int
 	Writers []string
@@ -29,9 +29,9 @@ type Job struct {
 }
 
 // Merge joins the documents of the job that wrote last. There must be at least one.
-func Merge(documents []*flight.Document) *Job {
+func Merge(documents []*flight.Document) *Records {
 	last := slices.MaxFunc(documents, func(a, b *flight.Document) int { return a.Written.Compare(b.Written) })
-	j := &Job{Name: last.Job, Size: last.Size, Written: last.Written}
+	j := &Records{Name: last.Job, Size: last.Size, Written: last.Written}
 	ranks := map[int]flight.Rank{}
 
 	for _, d := range documents {

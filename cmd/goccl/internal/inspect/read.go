@@ -9,7 +9,7 @@ import (
 )
 
 // Load reads the documents in a directory.
-func Load(dir string) (*Job, error) {
+func Load(dir string) (*Records, error) {
 	documents, err := flight.Load(dir)
 	if err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func Load(dir string) (*Job, error) {
 }
 
 // Running reads the memory of a running job of this user.
-func Running(job string, now time.Time) (*Job, error) {
+func Running(job string, now time.Time) (*Records, error) {
 	memory, err := shm.OpenFlight(job)
 	if err != nil {
 		return nil, err

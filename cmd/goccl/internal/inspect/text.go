@@ -10,7 +10,7 @@ import (
 )
 
 // Write writes who is where, and where ranks first differ.
-func (j *Job) Write(w io.Writer) error {
+func (j *Records) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s, %d ranks; records from %s\n", j.Name, j.Size, strings.Join(j.Writers, ", "))
 	for _, g := range j.Groups() {
@@ -66,7 +66,7 @@ func (g *Group) writeDifference(b *strings.Builder) {
 }
 
 // writeMessages writes the messages of each rank that have not ended, and the last one otherwise.
-func (j *Job) writeMessages(b *strings.Builder) {
+func (j *Records) writeMessages(b *strings.Builder) {
 	title := "\nmessages\n"
 	for _, r := range j.Ranks {
 		for i, m := range r.Messages {
@@ -80,7 +80,7 @@ func (j *Job) writeMessages(b *strings.Builder) {
 }
 
 // inGroup returns the group of a message as text, "" for the first group.
-func (j *Job) inGroup(id string) string {
+func (j *Records) inGroup(id string) string {
 	for _, g := range j.Groups() {
 		if g.ID == id && g.Name != "" {
 			return ", in the " + g.Title()

@@ -12,6 +12,7 @@ import (
 // bench is one rank's part in the measurement of a case.
 type bench[T ccl.Element] struct {
 	c        Case
+	coll     ccl.Collective
 	op       ccl.Op
 	comm     *ccl.Communicator
 	rank     int
@@ -48,7 +49,7 @@ type buffers[T ccl.Element] struct {
 // newBench returns rank comm.Rank()'s part of a case, whose subjects addSubjects adds. All ranks
 // call it at the same time.
 func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Communicator, addSubjects func(*bench[T]) error) (*bench[T], error) {
-	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched(), close: func() error { return nil }}
+	b := &bench[T]{c: c, coll: c.collective(), comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched(), close: func() error { return nil }}
 	var err error
 	if b.shared, err = sharesMemory(comm); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (b *bench[T]) computes(k *subject[T]) bool { return b.compute != nil && k.l
 func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []buffers[T], err error) {
 	in, result := b.c.Count(), b.c.Total()/b.c.elementSize()
 	out := result
-	if coll := b.c.collective(); b.rank != b.c.Root && (coll == ccl.CollReduce || coll == ccl.CollGather) {
+	if b.coll.Rooted() && !b.coll.FromRoot() && b.rank != b.c.Root {
 		out = 0
 	}
 	longer, longest := max(in, out), max(in, result)

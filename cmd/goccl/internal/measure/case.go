@@ -45,8 +45,7 @@ func (c Case) longer() int { return max(c.Bytes, c.Total()) }
 
 // parts returns the number of blocks of a scattered input.
 func (c Case) parts() int {
-	switch c.collective() {
-	case ccl.CollReduceScatter, ccl.CollScatter, ccl.CollAllToAll:
+	if c.collective().Input() == ccl.RankBlocks {
 		return c.Ranks
 	}
 	return 1
@@ -94,11 +93,11 @@ func (c Case) Title() string {
 		text += " by " + c.Op
 	}
 
-	switch c.collective() {
-	case ccl.CollReduce, ccl.CollGather:
-		text += fmt.Sprintf(" to rank %d", c.Root)
-	case ccl.CollBroadcast, ccl.CollScatter:
+	switch coll := c.collective(); {
+	case coll.FromRoot():
 		text += fmt.Sprintf(" from rank %d", c.Root)
+	case coll.Rooted():
+		text += fmt.Sprintf(" to rank %d", c.Root)
 	}
 	switch {
 	case len(formsOf(c.collective())) < 2 || IsWorkload(c.Collective): // it has only one form
@@ -162,10 +161,10 @@ func (c Case) Bandwidth(us float64) (algorithm, bus float64) {
 // BusFactor is the bus bandwidth over the algorithm bandwidth.
 func (c Case) BusFactor() float64 {
 	n := float64(c.Ranks)
-	switch c.collective() {
-	case ccl.CollAllReduce:
+	switch coll := c.collective(); {
+	case coll == ccl.CollAllReduce:
 		return 2 * (n - 1) / n
-	case ccl.CollReduceScatter, ccl.CollAllGather, ccl.CollGather, ccl.CollScatter, ccl.CollAllToAll:
+	case coll.Input() != ccl.Vector || coll.Output() != ccl.Vector:
 		return (n - 1) / n
 	}
 	return 1

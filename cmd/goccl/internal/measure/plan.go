@@ -181,12 +181,12 @@ func (p *Plan) Cases() (cases []Case) {
 
 // formsOf returns the forms that the collective supports: in place (true), out of place.
 func formsOf(coll ccl.Collective) []bool {
-	switch coll {
-	case ccl.CollBarrier:
+	switch {
+	case coll == ccl.CollBarrier:
 		return nil
-	case ccl.CollBroadcast: // has one buffer
+	case coll == ccl.CollBroadcast: // has one buffer
 		return []bool{true}
-	case ccl.CollAllToAll: // would overwrite what others read
+	case coll.Input() == ccl.RankBlocks && coll.Output() == ccl.RankBlocks: // would overwrite what others read
 		return []bool{false}
 	}
 	return []bool{true, false}

@@ -290,11 +290,11 @@ func (c Case) Memory() float64 {
 	if IsWorkload(c.Collective) { // one vector, the buckets of two Reducers, and the gradients of one
 		return ranks * 4 * input
 	}
-	switch c.collective() {
-	case ccl.CollAllGather:
-		return ranks * of(input, ranks*input)
-	case ccl.CollGather:
+	switch coll := c.collective(); {
+	case coll.Input() != ccl.RankBlock:
+		return ranks * of(input, input)
+	case coll.Rooted():
 		return of(input, ranks*input) + (ranks-1)*of(input, 0)
 	}
-	return ranks * of(input, input)
+	return ranks * of(input, ranks*input)
 }

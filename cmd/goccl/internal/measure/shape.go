@@ -18,10 +18,10 @@ func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topo
 // total returns the length in bytes of the longest result on one rank. size is the length of an
 // element in bytes.
 func total(coll ccl.Collective, bytes, ranks, size int) int {
-	switch coll {
-	case ccl.CollAllGather, ccl.CollGather:
+	switch {
+	case coll.Input() == ccl.RankBlock:
 		return bytes * ranks
-	case ccl.CollReduceScatter, ccl.CollScatter:
+	case coll.Output() == ccl.RankBlock:
 		return (bytes/size + ranks - 1) / ranks * size
 	}
 	return bytes

@@ -63,39 +63,22 @@ func (b *bench[T]) addEntry(e chosen) {
 
 // calling returns the subject that calls the collective.
 func (b *bench[T]) calling(options []ccl.CallOption) *subject[T] {
-	ctx, op, root, k := background, b.op, b.c.Root, &subject[T]{run: b.awaitAll}
-	reduced := func(phase int) int { return differing(b.recv, b.reduced[b.c.Ranks-1], phase) }
-	fromRoot := func(phase int) int { return differing(b.recv, b.inputs[root], phase) }
-	gathered := func(phase int) (n int) {
-		for rank, input := range b.inputs {
-			if at := rank * len(b.send); at < len(b.recv) { // else this rank gets nothing
-				n += differing(b.recv[at:][:len(b.send)], input, phase)
-			}
-		}
-		return n
-	}
-
-	switch b.c.collective() {
+	ctx, op, root := background, b.op, b.c.Root
+	k := &subject[T]{countWrong: b.countWrong}
+	switch b.coll {
 	case ccl.CollAllReduce:
 		k.run = func() error { return ccl.AllReduce(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.countWrong = reduced
 	case ccl.CollReduce:
 		k.run = func() error { return ccl.Reduce(ctx, b.comm, b.send, b.recv, op, root, options...) }
-		k.countWrong = reduced
 	case ccl.CollReduceScatter:
 		k.run = func() error { return ccl.ReduceScatter(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.countWrong = func(phase int) int { return reduced(phase + b.rank*len(b.recv)) }
-
 	case ccl.CollAllGather:
 		k.run = func() error { return ccl.AllGather(ctx, b.comm, b.send, b.recv, options...) }
-		k.countWrong = gathered
+
 	case ccl.CollGather:
 		k.run = func() error { return ccl.Gather(ctx, b.comm, b.send, b.recv, root, options...) }
-		k.countWrong = gathered
 	case ccl.CollBroadcast:
 		k.run = func() error { return ccl.Broadcast(ctx, b.comm, b.recv, root, options...) }
-		k.countWrong = fromRoot
-
 	case ccl.CollScatter:
 		k.run = func() error {
 			if b.rank == root {
@@ -103,31 +86,46 @@ func (b *bench[T]) calling(options []ccl.CallOption) *subject[T] {
 			}
 			return ccl.Scatter(ctx, b.comm, nil, b.recv, root, options...)
 		}
-		k.countWrong = func(phase int) int { return fromRoot(phase + b.rank*len(b.recv)) }
 
 	case ccl.CollAllToAll:
 		k.run = func() error { return ccl.AllToAll(ctx, b.comm, b.send, b.recv, options...) }
-		k.countWrong = func(phase int) (n int) {
-			block := len(b.recv) / b.c.Ranks
-			for from, input := range b.inputs {
-				n += differing(b.recv[from*block:][:block], input, phase+b.rank*block)
-			}
-			return n
-		}
-
 	case ccl.CollScan:
 		k.run = func() error { return ccl.Scan(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.countWrong = func(phase int) int { return differing(b.recv, b.reduced[b.rank], phase) }
 	case ccl.CollExScan:
 		k.run = func() error { return ccl.ExScan(ctx, b.comm, b.send, b.recv, op, options...) }
-		k.countWrong = func(phase int) int {
-			if b.rank == 0 { // gets nothing
-				return 0
-			}
-			return differing(b.recv, b.reduced[b.rank-1], phase)
-		}
+	default:
+		return &subject[T]{run: b.awaitAll}
 	}
 	return k
+}
+
+// countWrong returns the number of wrong elements of a result, whose inputs start at a phase.
+func (b *bench[T]) countWrong(phase int) (n int) {
+	if b.coll.Output() == ccl.RankBlock {
+		phase += b.rank * len(b.recv)
+	}
+	switch {
+	case b.coll == ccl.CollExScan && b.rank == 0:
+		return 0 // it gets nothing
+	case b.coll == ccl.CollExScan:
+		return differing(b.recv, b.reduced[b.rank-1], phase)
+	case b.coll.Scans():
+		return differing(b.recv, b.reduced[b.rank], phase)
+	case b.coll.Reduces():
+		return differing(b.recv, b.reduced[b.c.Ranks-1], phase)
+	case b.coll.Output() != ccl.RankBlocks:
+		return differing(b.recv, b.inputs[b.c.Root], phase)
+	}
+
+	// A block from each rank.
+	block := len(b.recv) / b.c.Ranks
+	if b.coll.Input() == ccl.RankBlocks {
+		phase += b.rank * block
+	}
+	for from, input := range b.inputs {
+		n += differing(b.recv[from*block:][:block], input, phase)
+	}
+	return n
 }
 
 // awaitAll waits for all ranks.

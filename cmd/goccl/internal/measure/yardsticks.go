@@ -85,7 +85,7 @@ func (b *bench[T]) blocks() int { return len(b.room) / len(b.send) }
 // copying returns a yardstick: each rank makes copies as long as its input or result, whichever is
 // longer, and then all ranks synchronise. from returns which input is copied to a block.
 func (b *bench[T]) copying(name string, from func(block int) (rank int, input []T)) *subject[T] {
-	scatters, start := b.c.collective() == ccl.CollScatter, 0
+	scatters, start := b.coll == ccl.CollScatter, 0
 	if name == PeerCopy {
 		start = 1
 	}
@@ -121,11 +121,9 @@ func (b *bench[T]) copying(name string, from func(block int) (rank int, input []
 // floor returns the yardstick with only the memory traffic of the case:
 // a copy of a rank's input or result, unless the traffic is less than that.
 func (c Case) floor() string {
-	switch c.collective() {
-	case ccl.CollReduce, ccl.CollReduceScatter, ccl.CollGather, ccl.CollScatter:
-		return Floor
-	}
-	if IsWorkload(c.Collective) {
+	coll := c.collective()
+	toRoot := coll.Rooted() && !coll.FromRoot()
+	if toRoot || coll.Output() == ccl.RankBlock || IsWorkload(c.Collective) {
 		return Floor
 	}
 	return OwnCopy
@@ -144,7 +142,7 @@ const reduceTile = 8 << 10
 // scatter, each rank moves a block.
 func (b *bench[T]) reduceFloor() *subject[T] {
 	block, blocks := b.c.Count(), 1
-	switch coll := b.c.collective(); {
+	switch coll := b.coll; {
 	case coll.Reduces():
 		block = max(1, block/b.c.Ranks)
 		blocks = b.c.Count() / block

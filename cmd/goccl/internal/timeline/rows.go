@@ -55,7 +55,7 @@ func newSpan(name, text string, state flight.State, number uint64, begun, ended,
 const leastStep = 10 * time.Microsecond
 
 // rows returns the calls of a job as rows, and the end of the time axis.
-func rows(j *inspect.Job) (all []row, end time.Duration) {
+func rows(j *inspect.Records) (all []row, end time.Duration) {
 	start, last := times(j)
 	step := max(last.Sub(start)/100, leastStep)
 	for _, g := range j.Groups() {
@@ -86,7 +86,7 @@ func rows(j *inspect.Job) (all []row, end time.Duration) {
 }
 
 // times returns the first and the last time in the records.
-func times(j *inspect.Job) (first, last time.Time) {
+func times(j *inspect.Records) (first, last time.Time) {
 	note := func(t time.Time) {
 		if t.IsZero() {
 			return

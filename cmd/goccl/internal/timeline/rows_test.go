@@ -17,7 +17,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
 // job returns a job of two ranks: calls 2 and 5 of rank 0 have times, none of rank 1.
-func job() *inspect.Job {
+func job() *inspect.Records {
 	calls := func(timed bool, states ...flight.State) (all []flight.Call) {
 		for i, s := range states {
 			c := flight.Call{Number: uint64(i + 1), Collective: "all_reduce", Type: "int8", Count: 1, Label: `"<&>"`, State: s}
@@ -37,7 +37,7 @@ func job() *inspect.Job {
 	}
 	r := rank(0, calls(true, done, done, done, done, begun))
 	r.Messages = []flight.Message{{Number: 1, Kind: "send", Type: "int8", State: done, Begun: at(90), Ended: at(100)}}
-	return &inspect.Job{Name: "job", Size: 2, Ranks: []flight.Rank{r, rank(1, calls(false, done, done, failed))}}
+	return &inspect.Records{Name: "job", Size: 2, Ranks: []flight.Rank{r, rank(1, calls(false, done, done, failed))}}
 }
 
 // Calls without times stand between those of their rank that have times, or a step each.

@@ -89,7 +89,7 @@ func periods(r flight.Rank, group string, now time.Time) (all []period) {
 // findStep returns the step to draw: the one in which a call has failed, or else the last that has
 // ended on all ranks, or else the first. Of the groups that count steps it is the one that came to
 // its step last.
-func findStep(j *inspect.Job) (*step, error) {
+func findStep(j *inspect.Records) (*step, error) {
 	now := j.Written
 	if _, last := times(j); last.After(now) {
 		now = last
@@ -148,7 +148,7 @@ func chooseStep(g *inspect.Group, of map[int][]period) (number int) {
 }
 
 // newStep returns a step of a group, and when it began.
-func newStep(j *inspect.Job, g *inspect.Group, number int, of map[int][]period) (s *step, begun time.Time) {
+func newStep(j *inspect.Records, g *inspect.Group, number int, of map[int][]period) (s *step, begun time.Time) {
 	s = &step{number: number, group: g}
 	periodOf := func(rank int) (period, bool) {
 		p := slices.Clone(of[rank])

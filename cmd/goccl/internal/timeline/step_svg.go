@@ -44,7 +44,7 @@ const (
 
 // StepSVG draws one step of all ranks: what each rank's program does, and below it the calls beside
 // that.
-func StepSVG(w io.Writer, j *inspect.Job) error {
+func StepSVG(w io.Writer, j *inspect.Records) error {
 	s, err := findStep(j)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func StepSVG(w io.Writer, j *inspect.Job) error {
 	return err
 }
 
-func (s *step) title(j *inspect.Job) string {
+func (s *step) title(j *inspect.Records) string {
 	return fmt.Sprintf("step %d of job %s, %d ranks", s.number, j.Name, s.group.Size)
 }
 

@@ -19,8 +19,8 @@ import (
 // training returns a job of two ranks that has ended steps 1 and 2 and is in step 3. In each step, of 100 ms,
 // bucket 0 begins at 30 ms on rank 0 and at 50 ms on rank 1, and ends at 60; bucket 1 runs from 60 to 90; both
 // ranks wait from 70 on. Before 10 ms rank 0 is in a part of its own, of the first group.
-func training() *inspect.Job {
-	j := &inspect.Job{Name: "job", Size: 2, Written: at(250)}
+func training() *inspect.Records {
+	j := &inspect.Records{Name: "job", Size: 2, Written: at(250)}
 	for rank := range 2 {
 		r := flight.Rank{Rank: rank, Groups: []flight.GroupCalls{
 			{ID: "first", Rank: rank, Size: 2, Calls: []flight.Call{{Number: 1, Collective: "barrier", State: flight.StateDone}}},
@@ -60,7 +60,7 @@ func training() *inspect.Job {
 	return j
 }
 
-func found(t *testing.T, j *inspect.Job) *step {
+func found(t *testing.T, j *inspect.Records) *step {
 	t.Helper()
 	s, err := findStep(j)
 	require.NoError(t, err)

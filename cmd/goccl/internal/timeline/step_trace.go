@@ -10,7 +10,7 @@ import (
 // StepTrace writes one step of all ranks in Chrome's trace format: a process for each rank, with a
 // thread for its program and one for each group. The waiting and the rest of a call are events
 // inside of its event.
-func StepTrace(w io.Writer, j *inspect.Job) error {
+func StepTrace(w io.Writer, j *inspect.Records) error {
 	s, err := findStep(j)
 	if err != nil {
 		return err

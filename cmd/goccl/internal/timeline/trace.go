@@ -25,7 +25,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 // Trace writes the calls in Chrome's trace format: a process for each rank, a thread for each group
 // and one for messages.
-func Trace(w io.Writer, j *inspect.Job) error {
+func Trace(w io.Writer, j *inspect.Records) error {
 	all, _ := rows(j)
 	events := []event{}
 	var groups []string
