@@ -27,6 +27,7 @@ func compare(entries []string, times int) (*measurements, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	m := &measurements{}
 	for _, n := range lengths {
 		took := make([][]time.Duration, len(entries))
@@ -36,6 +37,7 @@ func compare(entries []string, times int) (*measurements, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s, %d elements: %w", entry, n, err)
 				}
+
 				took[i] = append(took[i], t)
 			}
 		}
@@ -60,6 +62,7 @@ func call(group *dist.ProcessGroup, n int, opts ...dist.CallOption) (took time.D
 	for i := range x {
 		x[i] = float32(rank + i%7)
 	}
+
 	if err := dist.Barrier(); err != nil {
 		return 0, "", err
 	}
@@ -72,6 +75,7 @@ func call(group *dist.ProcessGroup, n int, opts ...dist.CallOption) (took time.D
 	if err := dist.Barrier(); err != nil {
 		return 0, "", err
 	}
+
 	for i, got := range x {
 		if want := float32(size*(size-1)/2 + size*(i%7)); got != want {
 			return 0, "", fmt.Errorf("element %d is %v instead of %v", i, got, want)
@@ -89,9 +93,11 @@ func printTable(out io.Writer, entries []string, all []*measurements) error {
 	for _, entry := range entries {
 		fmt.Fprintf(w, "%s\t", entry)
 	}
+
 	fmt.Fprintln(w, "   chosen\t")
 	for i, n := range lengths {
 		fmt.Fprintf(w, "%v\t", ccl.ByteSize(4*n))
+
 		for k := range entries {
 			slowest := slices.Clone(all[0].took[i][k])
 			for _, m := range all {
@@ -102,6 +108,7 @@ func printTable(out io.Writer, entries []string, all []*measurements) error {
 			slices.Sort(slowest)
 			fmt.Fprintf(w, "%.1f\t", float64(slowest[len(slowest)/2].Nanoseconds())/1e3)
 		}
+
 		fmt.Fprintf(w, "%s\t\n", all[0].chosen[i])
 	}
 	return w.Flush()

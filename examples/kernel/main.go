@@ -43,6 +43,7 @@ func run(out io.Writer, ranks int, file string, times int) error {
 	if err != nil {
 		return err
 	}
+
 	all := make([]*measurements, ranks)
 	err = dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", dist.WithConfig(cfg)); err != nil {
@@ -52,6 +53,7 @@ func run(out io.Writer, ranks int, file string, times int) error {
 		if err != nil {
 			return err
 		}
+
 		all[rank] = measured
 		return dist.DestroyProcessGroup()
 	}, dist.WithRanks(ranks))

@@ -32,14 +32,15 @@ func run() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := fit(c); err != nil {
+	if err := fitLine(c); err != nil {
 		return err // without Close, which would wait for ranks that wait for this one: mpirun ends them
 	}
 	return c.Close(ctx)
 }
 
-// fit makes the same calls in the same order as fit.py. Each line with mpi. has its counterpart there.
-func fit(c *mpi.UncheckedComm) error {
+// fitLine makes the same calls in the same order as fit.py. Each line with mpi. has its counterpart
+// there.
+func fitLine(c *mpi.UncheckedComm) error {
 	weights := make([]float64, 2)
 	if c.Rank() == 0 {
 		weights[0], weights[1] = -1, 3 // where the fit starts, on all ranks
@@ -62,10 +63,12 @@ func fit(c *mpi.UncheckedComm) error {
 		weights[0] -= rate * gradient[0]
 		weights[1] -= rate * gradient[1]
 	}
+
 	all := make([]float64, 2*c.Size())
 	if err := mpi.UncheckedAllGather(c, weights, all); err != nil {
 		return err
 	}
+
 	for i, w := range all {
 		if math.Abs(w-weights[i%2]) > 1e-9 {
 			return errors.New("the ranks have different weights")

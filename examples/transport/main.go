@@ -1,5 +1,5 @@
-// Command transport adds up numbers of four ranks over a transport of its own, arena, which it links by
-// one import. docs/guides/writing-a-transport.md explains it.
+// Command transport adds up numbers of four ranks over a transport of its own, arena, which it
+// links by one import. docs/guides/writing-a-transport.md explains it.
 package main
 
 import (
@@ -29,6 +29,7 @@ func run(out io.Writer) error {
 		if err := dist.AllReduce(sum, dist.Sum); err != nil {
 			return err
 		}
+
 		group, err := dist.Default()
 		if err != nil {
 			return err

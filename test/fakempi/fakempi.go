@@ -29,8 +29,8 @@ const (
 //go:embed testdata/fakempi.c
 var source []byte
 
-// Build builds the library as a file of that name in a new directory, and returns its path. Without a C compiler it skips the
-// test, or fails it where TEST_GOCCL_MPI is "required".
+// Build builds the library as a file of that name in a new directory, and returns its path. Without
+// a C compiler it skips the test, or fails it where TEST_GOCCL_MPI is "required".
 func Build(t *testing.T, name string, abi ABI) string {
 	t.Helper()
 	compiler, err := exec.LookPath("gcc")
@@ -41,6 +41,7 @@ func Build(t *testing.T, name string, abi ABI) string {
 		}
 		t.Skip(why)
 	}
+
 	dir := t.TempDir()
 	c, file := filepath.Join(dir, "fakempi.c"), filepath.Join(dir, name)
 	if err := os.WriteFile(c, source, 0o600); err != nil {
@@ -50,6 +51,7 @@ func Build(t *testing.T, name string, abi ABI) string {
 	for _, macro := range abi {
 		args = append(args, "-D"+macro)
 	}
+
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v: %s", err, out)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// causes implements groupsync.Causes: what each rank has said of its failure, and of calls that it refused.
+// causes implements groupsync.Causes: the failure that each rank has reported, and its reasons for
+// calls that it rejected.
 type causes struct {
 	send func(seq uint64, first bool, why string) // sends this rank's reason to the others
 
@@ -18,7 +19,7 @@ type causes struct {
 	reasons  [][2]reason // the first of a run, and the latest
 }
 
-// reason is why a rank refused a call.
+// reason is why a rank rejected a call.
 type reason struct {
 	seq uint64
 	why string
@@ -36,7 +37,7 @@ func (c *causes) Load(rank int) *transport.Failure {
 	return c.failures[rank]
 }
 
-// StoreReason stores why this process's rank refuses a call, and sends it to the others.
+// StoreReason stores why this process's rank rejects a call, and sends it to the others.
 func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
 	c.storeReason(rank, seq, first, why)
 	c.send(seq, first, why)
@@ -63,7 +64,8 @@ func (c *causes) LoadReason(rank int, seq uint64) string {
 	return ""
 }
 
-// encodeFailure returns a failure as it travels: without its error value, which does not leave the process.
+// encodeFailure returns a failure as it travels: without its error value, which does not leave the
+// process.
 func encodeFailure(f *transport.Failure) []byte {
 	sent := *f
 	sent.Cause = nil

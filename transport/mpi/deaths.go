@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MPI tells no rank that another one has died. Each process watches those of its own host through file descriptors of
-// processes (pidfd_open), and tells the others.
+// MPI reports no dead rank. Each process watches those of its own host through file descriptors of
+// processes (pidfd_open), and reports deaths to the others.
 
 // deaths is what a process knows of dead ones.
 type deaths struct {
 	isDead []atomic.Bool // by rank
 
 	mu       sync.Mutex
-	pids     []int // 0: not known
+	pids     []int // by rank; 0: not known
 	fds      []unix.PollFd
-	ranks    []int // by place in fds
+	ranks    []int // by index in fds
 	lastLook time.Time
 }
 
@@ -47,16 +47,16 @@ func (h host) sharesMemory(o host) bool { return h.sharesPIDs(o) && h.memory == 
 // sharesPIDs reports whether processes on h and o see each other's process ids.
 func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.pids }
 
-// describeHost returns what a process says of itself.
+// describeHost returns the description of this process, for the others.
 func describeHost() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
 	var dir unix.Stat_t
-	_ = unix.Stat("/dev/shm", &dir) // without it, connecting the node says what is wrong
+	_ = unix.Stat("/dev/shm", &dir) // without it, connecting the node returns the error
 	return fmt.Sprintf("%s %s %d:%d %d %s", cmp.Or(strings.TrimSpace(string(boot)), "-"), cmp.Or(namespace, "-"), dir.Dev, dir.Ino, os.Getpid(), rand.Text())
 }
 
-// parseHost returns what sayHost has said.
+// parseHost parses a description that describeHost has made.
 func parseHost(description string) (h host, err error) {
 	if _, err := fmt.Sscan(description, &h.boot, &h.pids, &h.memory, &h.pid, &h.token); err != nil {
 		return host{}, fmt.Errorf("%.200q: %w", description, err)
@@ -73,6 +73,7 @@ func (d *deaths) watchRank(rank int, h, here host) {
 	if known || h.pid == os.Getpid() || !h.sharesPIDs(here) {
 		return
 	}
+
 	fd, err := unix.PidfdOpen(h.pid, 0)
 	switch err {
 	case unix.ESRCH:
@@ -96,6 +97,7 @@ func (d *deaths) findDead() (died []int) {
 	if n, err := unix.Poll(d.fds, 0); n <= 0 || err != nil {
 		return nil
 	}
+
 	for i, fd := range d.fds {
 		if rank := d.ranks[i]; fd.Revents != 0 && !d.isDead[rank].Swap(true) {
 			died = append(died, rank)

@@ -12,8 +12,8 @@ import (
 // sends that to the others.
 const decideTime = time.Second
 
-// isResponsive reports whether a rank can still reply, and its process has replied or sent something
-// of late.
+// isResponsive reports whether a rank can still reply, and its process has replied or sent
+// something of late.
 func (g *group) isResponsive(rank int) bool {
 	return g.isThere(rank) && !g.process.unresponsive[g.processOf[rank]].Load()
 }
@@ -36,7 +36,7 @@ func (g *group) coordinator() int {
 // proposeToCoordinator asks the coordinator to decide, until isDecided
 // returns true.
 func (g *group) proposeToCoordinator(h head, body []byte, isDecided func() bool, decide func()) {
-	if g.saidGoodbye.Load() { // no other rank hears it
+	if g.saidGoodbye.Load() { // no packet is sent any more
 		decide()
 		return
 	}
@@ -56,6 +56,7 @@ func (g *group) proposeToCoordinator(h head, body []byte, isDecided func() bool,
 			asked = coordinator
 			g.sendTo(coordinator, h, body)
 		}
+
 		return false
 	})
 	if !isDecided() {
@@ -94,6 +95,7 @@ func (g *group) handleFailure(h head, body []byte) error {
 	if h.kind == kindPropose {
 		by = h.from
 	}
+
 	if err != nil || by < 0 || by >= len(g.processOf) {
 		return errPacket
 	}

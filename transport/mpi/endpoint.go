@@ -37,7 +37,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		return transport.RunOwn, err
 	}
 	if e.Staged {
-		ep.sendRound() // before the line: who answers has sent both
+		ep.sendRound() // before the line: a rank that replies to a query has sent both
 	}
 	ep.Publish(e)
 	ep.group.lines.send(e)

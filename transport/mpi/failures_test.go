@@ -45,7 +45,7 @@ func enter(t *testing.T, eps []transport.Endpoint) []error {
 }
 
 // Once the lowest rank has left, the next one decides.
-func TestRefereeLeaves(t *testing.T) {
+func TestCoordinatorLeaves(t *testing.T) {
 	_, eps := joined(t, 4)
 	require.NoError(t, eps[0].Close())
 	var failing sync.WaitGroup

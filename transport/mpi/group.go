@@ -11,8 +11,8 @@ import (
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
-// payloadBytes is the length in bytes of the longest payload that travels with a synchronisation. Each rank sends it to all
-// others.
+// payloadBytes is the length in bytes of the longest payload that travels with a synchronisation.
+// Each rank sends it to all others.
 const payloadBytes = 4 << 10
 
 // errPacket is the error of a packet that no rank sends.
@@ -76,7 +76,8 @@ func (g *group) sendWords() {
 
 // sendNewWords sends words to all others, if they are new. The caller holds sending.
 //
-// Those of a rank that has left are its last packet: the lines of calls that it has entered come before.
+// Those of a rank that has left are its last packet: the lines of calls that it has entered come
+// before.
 func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
 	if words == g.sent || g.saidGoodbye.Load() {
 		return
@@ -120,6 +121,7 @@ func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err 
 	if h.from >= len(g.processOf) || g.processOf[h.from] != from {
 		return false, errPacket
 	}
+
 	switch h.kind {
 	case kindJoined:
 		g.joinedAs[h.from].Store(new(string(body)))
@@ -129,6 +131,7 @@ func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err 
 		if _, err = g.storeWords(h, body); h.flag {
 			g.lines.switchToDirect()
 		}
+
 		if isGoodbye(h, body) {
 			g.process.noteGoodbye(from, h)
 		}
@@ -141,6 +144,7 @@ func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err 
 		if h.number > out.posted.Load() {
 			return false, errPacket
 		}
+
 		out.taken.Store(h.number)
 	case kindRound:
 		err = g.handleRound(h, body)
@@ -150,6 +154,7 @@ func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err 
 		err = g.handleReply(h, body)
 	case kindPropose, kindFailed:
 		err = g.handleFailure(h, body)
+
 	case kindConclude:
 		g.decideVerdict(h.flag)
 	case kindVerdict:

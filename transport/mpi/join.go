@@ -17,7 +17,9 @@ import (
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
-// joinGroup makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.
+// joinGroup makes this process's rank of a group, sends the others its description, and waits until
+// they have joined.
+//
 // gone returns an error if some of them will not.
 func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf []int, description string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
 	if len(processOf) > maxRanks {
@@ -31,6 +33,7 @@ func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 	if !p.addGroup(g) {
 		return nil, fmt.Errorf("rank %d has already joined the group: give each group another number", rank)
 	}
+
 	begin := time.Now()
 	hasCome := func(rank int) bool { return rank == g.rank || g.joinedAs[rank].Load() != nil }
 	var err error
@@ -40,10 +43,12 @@ func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 			if g.missingMembers(hasCome) == nil {
 				return true
 			}
+
 			err = g.checkJoin(ctx, begin, hasCome, gone)
 			return err != nil
 		})
 	}
+
 	if err == nil {
 		return ep, nil
 	}
@@ -60,12 +65,14 @@ func (g *group) checkJoin(ctx context.Context, begin time.Time, hasCome func(ran
 	if err := gone(hasCome); err != nil {
 		return err
 	}
+
 	switch err := transport.ContextError(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &transport.TimeoutError{Missing: g.missingMembers(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
 	case err != nil:
 		return err
 	}
+
 	if err := g.process.wireError(); err != nil {
 		return &transport.AbortedError{By: g.rank, Cause: err}
 	}
@@ -90,7 +97,8 @@ func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (tr
 	return ep.formGroup(ctx, ep.group.id, number, members)
 }
 
-// formGroup forms the group with a number among those of a parent. Ranks of one node are connected by their memory.
+// formGroup forms the group with a number among those of a parent. Ranks of one node are connected
+// by their memory.
 func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, members []int) (transport.Endpoint, error) {
 	rank, err := ep.RankIn(members)
 	if err != nil {
@@ -104,6 +112,7 @@ func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, member
 	if !n.acquire() {
 		return nil, transport.ErrClosed
 	}
+
 	if places := n.placesHere(processOf); len(places) > 1 {
 		made, err := ep.formOnNode(ctx, parent, number, members, places)
 		return made, errors.Join(err, n.release())
@@ -121,7 +130,7 @@ func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, member
 	if err != nil {
 		return nil, errors.Join(err, n.release())
 	}
-	made.group.nodes = n // which it releases
+	made.group.nodes = n // its Close releases them
 	return made.withCollectives(), nil
 }
 
@@ -142,6 +151,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	for rank := range processOf {
 		processOf[rank] = rank
 	}
+
 	description := p.describe()
 	ep, err := p.joinGroup(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), processOf, description, func(hasCome func(rank int) bool) error {
 		for rank := range processOf {
@@ -154,6 +164,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	if err != nil {
 		return nil, fmt.Errorf("mpi: rank %d of %d, pid %d: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err)
 	}
+
 	hosts := make([]host, len(processOf))
 	for rank := range processOf {
 		description := description
@@ -165,6 +176,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		}
 		p.deaths.watchRank(rank, hosts[rank], hosts[ep.Rank()])
 	}
+
 	n := findNodes(hosts, ep.Rank())
 	if len(n.here) > 1 {
 		within, stop := ep.watchMembers(ctx, n.here)
@@ -172,6 +184,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		stop()
 		err = transport.Renumber(err, n.here)
 	}
+
 	if err != nil {
 		if f := ep.Fail(groupsync.JoinFailure(ep.Rank(), err)); f.By != ep.Rank() {
 			err = groupsync.JoinError(f)
@@ -179,6 +192,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
 			ep.Close(), ep.Free())
 	}
+
 	ep.group.nodes, ep.group.isWorld = n, true
 	n.users.Add(1)
 	p.pollTime.Store(int64(pollTime))

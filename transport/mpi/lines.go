@@ -15,8 +15,8 @@ import (
 // or where packets arrive, also after it has given up the call.
 //
 // A rank that is late thus holds up lines of others. Where that matters they come in other ways: a
-// rank replies to queries with its own lines, and sends them to all before it leaves. Once a rank is
-// gone that may have held up lines, all ranks send theirs to all others directly.
+// rank replies to queries with its own lines, and sends them to all before it leaves. Once a rank
+// is gone that may have held up lines, all ranks send theirs to all others directly.
 //
 // A packet of lines is a sequence of:
 //
@@ -29,9 +29,9 @@ import (
 
 // directRanks is the number of ranks up to which every rank sends its line to all others itself.
 //
-// So few gain nothing by rounds, and need not wait for each other to pass lines on. Barriers of Open
-// MPI on a machine of two cores took as long either way with 3 to 6 ranks; the fastest loops were a
-// quarter faster in rounds with 8 ranks, and a third with 16.
+// So few gain nothing by rounds, and need not wait for each other to pass lines on. Barriers of
+// Open MPI on a machine of two cores took as long either way with 3 to 6 ranks; the fastest loops
+// were a quarter faster in rounds with 8 ranks, and a third with 16.
 const directRanks = 7
 
 const (
@@ -86,6 +86,7 @@ func (l *lines) send(e *transport.Arrival) {
 	for _, w := range e.Fingerprint {
 		line.encoded = binary.LittleEndian.AppendUint64(line.encoded, w)
 	}
+
 	line.encoded = append(line.encoded, e.Payload...)
 	c.number, c.known, c.round = e.Seq, 1, 0
 	if l.direct {
@@ -109,6 +110,7 @@ func (l *lines) sendRounds(c *lineCall) {
 	for c.known < n && c.lines[before(c.known)].number == c.number {
 		c.known++
 	}
+
 	for ; c.round < l.rounds; c.round++ {
 		distance := 1 << c.round
 		block := min(distance, n-distance)
@@ -151,6 +153,7 @@ func (l *lines) sendKnown(to int, ranks ...int) {
 		rank int
 		*rankLine
 	}
+
 	var found []ranksLine
 	for _, rank := range ranks {
 		for i := range l.calls {
@@ -171,7 +174,8 @@ func (l *lines) sendOfRank() {
 	}
 }
 
-// switchToDirect makes this rank send its lines directly from now on, and those that it has sent in rounds again.
+// switchToDirect makes this rank send its lines directly from now on, and those that it has sent in
+// rounds again.
 func (l *lines) switchToDirect() {
 	l.sending.Lock()
 	defer l.sending.Unlock()
@@ -181,7 +185,8 @@ func (l *lines) switchToDirect() {
 	}
 }
 
-// mayHoldUp reports whether other ranks may still need this one for lines. The caller holds sending.
+// mayHoldUp reports whether other ranks may still need this one for lines. The caller holds
+// sending.
 func (l *lines) mayHoldUp() bool {
 	for i := range l.calls {
 		if c := &l.calls[i]; !l.direct && c.number != 0 && c.round < l.rounds {
@@ -199,6 +204,7 @@ func (l *lines) handle(body []byte) error {
 		if len(body) < lineEntry {
 			return errPacket
 		}
+
 		le := binary.LittleEndian
 		rank, length, number := le.Uint32(body), le.Uint32(body[4:]), le.Uint64(body[8:])
 		body = body[lineEntry:]
@@ -210,6 +216,7 @@ func (l *lines) handle(body []byte) error {
 		l.storeNew(int(rank), number, body[:length])
 		body = body[length:]
 	}
+
 	for i := range l.calls {
 		l.sendRounds(&l.calls[i])
 	}
@@ -225,8 +232,8 @@ func (l *lines) storeNew(rank int, number uint64, encoded []byte) {
 	}
 }
 
-// via returns the rank that holds up the line of peer in a call, unless it has come: the sender of the
-// first round that has not arrived whole, or peer itself.
+// via returns the rank that holds up the line of peer in a call, unless it has come: the sender of
+// the first round that has not arrived whole, or peer itself.
 func (l *lines) via(peer int, seq uint64) int {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -449,7 +449,7 @@ func TestFreedGroups(t *testing.T) {
 }
 
 // A process that has not answered in one group is not waited for in another, also if it would decide.
-func TestMuteInAllGroups(t *testing.T) {
+func TestUnresponsiveInAllGroups(t *testing.T) {
 	const n = 3
 	all, eps := joinedInRounds(t, n)
 	made := subgroup(t, eps, 1)
@@ -471,7 +471,7 @@ func TestMuteInAllGroups(t *testing.T) {
 
 // Processes whose ranks make one collective of the library after the other answer as well, by the goroutine that looks less often then
 // (see TestLooks).
-func TestAnswersBesideLibrary(t *testing.T) {
+func TestRepliesBesideLibrary(t *testing.T) {
 	all, eps := joinedInRounds(t, 3)
 	var calling sync.WaitGroup
 	defer calling.Wait()

@@ -23,7 +23,7 @@ type nodes struct {
 	users   atomic.Int64       // endpoints that were not closed, and groups that are being formed
 }
 
-// findNodes returns on which nodes the processes are by what each says of itself.
+// findNodes returns on which nodes the processes are, from their descriptions.
 func findNodes(hosts []host, me int) *nodes {
 	n := &nodes{job: jobName(hosts[0]), firstOf: make([]int, len(hosts))}
 	for p, h := range hosts {
@@ -40,7 +40,8 @@ func connectNode(ctx context.Context, first host, rank, size int) (transport.End
 	return shm.Join(ctx, shm.Job{Name: jobName(first), Rank: rank, Size: size, Secret: first.token})
 }
 
-// placesHere returns the places in here of processes, nil if not all are there or this process shares no memory.
+// placesHere returns the indices in here of processes, nil if not all are there or this process
+// shares no memory.
 func (n *nodes) placesHere(processes []int) (places []int) {
 	if n.memory == nil {
 		return nil
@@ -101,8 +102,8 @@ func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 	return made, nil
 }
 
-// formOnNode forms the group with a number among those of a parent, of processes of this node, which
-// have these places there. The memory forms groups of many parents.
+// formOnNode forms the group with a number among those of a parent, of processes of this node,
+// which have these indices there. The memory forms groups of many parents.
 func (ep *endpoint) formOnNode(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
 	if err := ep.CheckMembers(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
 		return nil, err
@@ -114,8 +115,9 @@ func (ep *endpoint) formOnNode(ctx context.Context, parent, number uint64, membe
 	return ep.group.nodes.memory.(transport.Groups).Group(within, here, places)
 }
 
-// watchMembers returns a context that ends if some members will not come to a group. The memory's own group does not know who has left this
-// one, nor do processes that still join it know who has died.
+// watchMembers returns a context that ends if some members will not come to a group. The memory's
+// own group does not know who has left this one, nor do processes that still join it know who has
+// died.
 func (ep *endpoint) watchMembers(ctx context.Context, members []int) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -128,11 +130,13 @@ func (ep *endpoint) watchMembers(ctx context.Context, members []int) (within con
 				return
 			case <-tick.C:
 			}
+
 			if err := ep.CheckMembers(members, func(int) bool { return false }); err != nil {
 				cancel(err)
 			}
 		}
 	})
+
 	return within, func() {
 		cancel(nil)
 		watching.Wait()

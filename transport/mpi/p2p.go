@@ -44,7 +44,8 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 
 func (l *p2p) Take(from int) { l.group.takePart(from, true) }
 
-// TryWithdraw implements transport.P2P. It always succeeds, because no rank views this rank's memory.
+// TryWithdraw implements transport.P2P. It always succeeds, because no rank views this rank's
+// memory.
 func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }
 
 // servedBy implements groupsync.Served. Of other ranks it knows what their last

@@ -16,14 +16,15 @@ import (
 //	 2  -       2   the wire's
 //	 4  from    4   the sender's rank in the group
 //	 8  group   8
-//	16  number  8   of a call, a round, a question
+//	16  number  8   of a call, a round, a query
 //	24  body
 const (
 	headBytes    = 24
 	numberOffset = 2
 	// packetBytes is the length in bytes of the longest packet.
 	packetBytes = headBytes + roundHead + 2*pieceBytes
-	// maxRanks is the number of ranks of the largest group: of more, an answer would be longer than a packet.
+	// maxRanks is the number of ranks of the largest group: of more, a reply would be longer than a
+	// packet.
 	maxRanks = (packetBytes-headBytes)/8 - groupsync.StateWords
 )
 
@@ -32,9 +33,9 @@ type kind uint8
 
 const (
 	kindJoined   kind = iota + 1 // a rank has joined: its host and process
-	kindLines                    // what ranks bring to calls
+	kindLines                    // lines of ranks in calls
 	kindWords                    // the words of its state; flag: it has left and may have held up lines
-	kindReason                   // why it refused call number; flag: the first of a run
+	kindReason                   // why it rejected call number; flag: the first of a run
 	kindPropose                  // the failure that it has stored
 	kindFailed                   // the group's failure, of rank number
 	kindConclude                 // whether it thinks that the group was formed: flag
@@ -42,8 +43,8 @@ const (
 	kindPart                     // a part of message number; flag: of P2P
 	kindTaken                    // it has taken number parts; flag: of P2P
 	kindRound                    // its piece and result of round number
-	kindQuery                    // question number, to which an answer is the rank's words, and ranks whose lines the asker lacks
-	kindReply                    // answer to question number
+	kindQuery                    // query number: the ranks whose lines the sender lacks
+	kindReply                    // reply to query number: its words, and how much it has served
 	kindDead                     // the process of rank number has died
 	kindGoodbye                  // its process sends nothing more
 	kindCount

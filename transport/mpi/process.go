@@ -20,14 +20,14 @@ type process struct {
 	pollTime     atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths       deaths
 	saidGoodbye  []atomic.Bool // by rank: its process sends nothing more
-	unresponsive []atomic.Bool // by rank: its process has not answered, and sent nothing since
-	hasNewDeaths atomic.Bool   // a death was found, of which poll has not told the groups' lines
+	unresponsive []atomic.Bool // by rank: its process has not replied, and has sent nothing since
+	hasNewDeaths atomic.Bool   // a death was found; poll has not switched the lines of groups yet
 	closed       atomic.Bool   // no goroutine polls any more
 
 	libraryCalls atomic.Uint64 // collectives of the library that ranks have begun
 
-	describe    func() string                                                                     // of itself, to the others
-	connectNode func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
+	describe    func() string                                                                     // describes this process to the others
+	connectNode func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // connects the processes of a node
 
 	directRanks int // groups of more ranks send lines in rounds
 
@@ -39,8 +39,8 @@ type process struct {
 	err           error         // of the wire
 }
 
-// entry is a group of the process, or packets for one that it has not made yet. The entry of a freed group stays until all other
-// ranks have left it or died, and send nothing more for it.
+// entry is a group of the process, or packets for one that it has not made yet. The entry of a
+// freed group stays until all other ranks have left it or died, and send nothing more for it.
 type entry struct {
 	group     *group // nil: not made yet, or freed
 	isFreed   bool
@@ -62,8 +62,8 @@ func newProcess(w wire) *process {
 	}
 }
 
-// addGroup makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
-// that id.
+// addGroup makes a group of the process, and handles what has arrived for it. It returns false if
+// there is or was one with that id.
 func (p *process) addGroup(g *group) bool {
 	p.polling.Lock() // nothing arrives meanwhile
 	defer p.polling.Unlock()
@@ -73,6 +73,7 @@ func (p *process) addGroup(g *group) bool {
 		p.mu.Unlock()
 		return false
 	}
+
 	came := e.early
 	e.group, e.early, e.processOf, e.hasLeft = g, nil, g.processOf, make([]bool, len(g.processOf))
 	e.hasLeft[g.rank] = true
@@ -80,6 +81,7 @@ func (p *process) addGroup(g *group) bool {
 		p.stop = make(chan struct{})
 		go p.tend(p.stop)
 	}
+
 	p.mu.Unlock()
 	for _, was := range came {
 		if !p.handlePacket(g, was.from, was.packet) {
@@ -117,7 +119,8 @@ func (p *process) removeGroup(g *group) {
 	p.dropEntry(g.id, e)
 }
 
-// dropEntry removes the entry of a freed group of which no packet can come any more. The caller holds mu.
+// dropEntry removes the entry of a freed group of which no packet can come any more. The caller
+// holds mu.
 func (p *process) dropEntry(id uint64, e *entry) {
 	for rank, hasLeft := range e.hasLeft {
 		if !hasLeft && !p.isDead(e.processOf[rank]) {
@@ -139,56 +142,8 @@ func (p *process) noteGoodbye(from int, h head) {
 	}
 }
 
-// tendTime is the time between two looks at the wire by a process whose ranks compute, idleTendTime after idleTicks looks that found
-// nothing, and libraryTendTime after one since which a collective of the library has begun. On one core a look stops the library: with
-// one each millisecond between 2 ranks, calls of 1 and 4 MiB took 1.08 and 1.17 times as long as from C, and 1.04 and 1.10 with one
-// each 20 ms.
-const (
-	tendTime        = time.Millisecond
-	idleTendTime    = 5 * time.Millisecond
-	idleTicks       = 1000
-	libraryTendTime = 20 * time.Millisecond
-)
-
-// tend answers other ranks, and looks for dead ones, while this process's ranks compute.
-func (p *process) tend(stop chan struct{}) {
-	every := tendTime
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	calls := p.libraryCalls.Load()
-	for idle := 0; ; idle++ {
-		select {
-		case <-stop:
-			if p.wire.idle() {
-				return
-			}
-			<-tick.C
-		case <-tick.C:
-		}
-		for p.poll() {
-			idle = 0
-		}
-		next, now := tendTime, p.libraryCalls.Load()
-		switch {
-		case now != calls:
-			next = libraryTendTime
-		case idle >= idleTicks:
-			next = idleTendTime
-		}
-		calls = now
-		if next != every {
-			every = next
-			tick.Reset(every)
-		}
-		if died := p.deaths.findDead(); len(died) > 0 {
-			p.noticeDeaths()
-			p.reportDeaths(died)
-		}
-	}
-}
-
-// poll handles packets that have arrived, and reports whether there were any. If another goroutine does that it returns
-// false at once.
+// poll handles packets that have arrived, and reports whether there were any. If another goroutine
+// does that it returns false at once.
 func (p *process) poll() (found bool) {
 	if !p.polling.TryLock() {
 		return false
@@ -254,6 +209,7 @@ func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
 		p.handleWireError(err)
 		return false
 	}
+
 	if p.unresponsive[from].Load() {
 		p.unresponsive[from].Store(false)
 	}
@@ -270,6 +226,7 @@ func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
 	if isKept = e.group == nil && !e.isFreed; isKept {
 		e.early = append(e.early, earlyPacket{from, b})
 	}
+
 	g := e.group
 	p.mu.Unlock()
 	switch {
@@ -295,8 +252,8 @@ func (p *process) handlePacket(g *group, from int, b []byte) (isKept bool) {
 	return isKept
 }
 
-// handleWireError fails all groups, since messages are lost. A process that MPI no more reaches counts as dead instead: a send may find
-// that before any rank sees the death.
+// handleWireError fails all groups, since messages are lost. A process that MPI no more reaches
+// counts as dead instead: a send may find that before any rank sees the death.
 func (p *process) handleWireError(err error) {
 	if lost, ok := errors.AsType[*peerError](err); ok {
 		if p.deaths.markDead(lost.rank) {
@@ -305,6 +262,7 @@ func (p *process) handleWireError(err error) {
 		}
 		return
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
@@ -344,55 +302,6 @@ func (p *process) noticeDeaths() {
 	for id, e := range p.groups {
 		if e.isFreed {
 			p.dropEntry(id, e)
-		}
-	}
-}
-
-// handleProcessPacket handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.
-func (p *process) handleProcessPacket(from int, h head) {
-	switch {
-	case h.kind == kindGoodbye:
-		p.saidGoodbye[from].Store(true)
-	case h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.markDead(int(h.number)):
-		p.noticeDeaths()
-	}
-}
-
-// sayGoodbye tells all other processes that this one sends nothing more, and waits until it has heard that of all of them, or ctx
-// ends. Then nothing is on its way to this process.
-func (p *process) sayGoodbye(ctx context.Context) {
-	others := p.otherRanks()
-	p.sendToProcesses(head{kind: kindGoodbye}, others)
-	p.waitUntil(ctx, func() bool {
-		p.reportDeaths(p.deaths.findDead()) // tend no longer does, once all endpoints are closed
-		return !slices.ContainsFunc(others, func(rank int) bool { return !p.saidGoodbye[rank].Load() && !p.isDead(rank) })
-	})
-}
-
-// reportDeaths tells all other processes which ones have died.
-func (p *process) reportDeaths(died []int) {
-	for _, rank := range died {
-		p.sendToProcesses(head{kind: kindDead, number: uint64(rank)}, p.otherRanks())
-	}
-}
-
-// otherRanks returns the ranks of all other processes that have not died.
-func (p *process) otherRanks() (ranks []int) {
-	for rank := range p.wire.size() {
-		if rank != p.wire.rank() && !p.isDead(rank) {
-			ranks = append(ranks, rank)
-		}
-	}
-	return ranks
-}
-
-// sendToProcesses sends a packet that belongs to no group to processes.
-func (p *process) sendToProcesses(h head, to []int) {
-	for _, rank := range to {
-		b := p.wire.packet(headBytes)
-		h.encode(b)
-		if err := p.wire.send(rank, b); err != nil {
-			p.handleWireError(err)
 		}
 	}
 }

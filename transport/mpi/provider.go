@@ -13,15 +13,16 @@ import (
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
-// libraryVariable names the MPI library's file. Without it, the library is the one of the launcher's MPI.
+// libraryVariable names the MPI library's file. Without it, the library is the one of the
+// launcher's MPI.
 const libraryVariable = "GOCCL_MPI_LIBRARY"
 
 func init() {
 	transport.Register(transport.Provider{Name: Name, Detect: detect, Join: join, Leave: leave})
 }
 
-// detect is the provider's Detect: the transport is for processes that an MPI launcher has started. Unasked, it connects only
-// those of several nodes.
+// detect is the provider's Detect: the transport is for processes that an MPI launcher has started.
+// Unasked, it connects only those of several nodes.
 func detect(j *transport.Job) (auto bool, err error) {
 	if !j.Launched {
 		return false, noLauncherError(j)
@@ -71,6 +72,7 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf(
 			"%s counts this process as rank %d of %d, but %s", w.Library, w.Rank, w.Size, j.Origin)}
 	}
+
 	connected.Lock()
 	defer connected.Unlock()
 	if connected.process == nil {
@@ -83,7 +85,8 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 	return connected.process, nil
 }
 
-// deadLeaveTime is how long this process waits for the end of MPI if another one has died, which MPI does not notice.
+// deadLeaveTime is how long this process waits for the end of MPI if another one has died, which
+// MPI does not notice.
 const deadLeaveTime = 300 * time.Millisecond
 
 // leave is the provider's Leave: it ends MPI in this process.
@@ -93,6 +96,7 @@ func leave(ctx context.Context) error {
 	if connected.process == nil {
 		return abi.Finalize(ctx)
 	}
+
 	p := connected.process
 	p.sayGoodbye(ctx)
 	if len(p.otherRanks()) < p.wire.size()-1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
-// A query asks another rank for what it has published. The reply has the words of its state, and the
-// lines that the querying rank lacks come before it.
+// A query asks another rank for what it has published. The reply has the words of its state, and
+// the lines that the querying rank lacks come before it.
 
 // settleTime is how long a rank waits for replies before it gives up a wait. It does not wait again
 // for a rank that has not replied, until that one sends something.
@@ -42,7 +42,7 @@ func (q *queries) store(from int, query uint64, served []uint64) {
 	r.query.Store(query)
 }
 
-// servedBy returns how much a rank has served another one, as far as it has said so.
+// servedBy returns how much a rank has served another one, as its last reply has it.
 func (q *queries) servedBy(by, of int) uint64 {
 	if served := q.replies[by].served.Load(); served != nil && of < len(*served) {
 		return (*served)[of]
@@ -50,7 +50,8 @@ func (q *queries) servedBy(by, of int) uint64 {
 	return 0
 }
 
-// CatchUp implements groupsync.Remote. It queries once more for lines of ranks that have not replied.
+// CatchUp implements groupsync.Remote. It queries once more for lines of ranks that have not
+// replied.
 func (r *rest) CatchUp() {
 	g := r.group
 	before := g.missingLines()
@@ -60,8 +61,8 @@ func (r *rest) CatchUp() {
 	}
 }
 
-// StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after all that they
-// have sent before.
+// StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after all that
+// they have sent before.
 func (r *rest) StartCatchUp() (settled func() bool) {
 	g := r.group
 	if g.saidGoodbye.Load() {
@@ -85,6 +86,7 @@ func (r *rest) StartCatchUp() (settled func() bool) {
 		if len(asked) > 0 && time.Since(begin) < settleTime {
 			return false
 		}
+
 		for _, rank := range asked {
 			if isPending(rank) {
 				g.process.unresponsive[g.processOf[rank]].Store(true)
@@ -96,8 +98,8 @@ func (r *rest) StartCatchUp() (settled func() bool) {
 	}
 }
 
-// replyTo replies to the query of a rank: with this rank's lines and words, with lines that the other
-// one lacks, and with how much this rank has served each rank.
+// replyTo replies to the query of a rank: with this rank's lines and words, with lines that the
+// other one lacks, and with how much this rank has served each rank.
 func (g *group) replyTo(to int, query uint64, body []byte) error {
 	missing, err := decodeRanks(body, len(g.processOf))
 	if err != nil {
@@ -110,6 +112,7 @@ func (g *group) replyTo(to int, query uint64, body []byte) error {
 		g.sendNewWords(words)
 		return nil
 	}
+
 	if !g.lines.direct {
 		missing = append(missing, g.rank)
 	}
@@ -145,7 +148,8 @@ func (g *group) encodeServed() (b []byte) {
 	return b[:last]
 }
 
-// missingLines returns the ranks that cannot reply and whose lines of the current call are not here.
+// missingLines returns the ranks that cannot reply and whose lines of the current call are not
+// here.
 func (g *group) missingLines() []int {
 	return g.lines.missing(func(rank int) bool { return !g.isResponsive(rank) })
 }

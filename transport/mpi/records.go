@@ -11,14 +11,16 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// records is the flight recorder of the ranks of this process's node. It shows nothing of other nodes.
+// records is the flight recorder of the ranks of this process's node. It shows nothing of other
+// nodes.
 type records struct {
 	transport.Records
 	job  string
 	here []int // by part
 }
 
-// errNoRecords is the error of a group that was made of another one, in whose records its ranks have their parts.
+// errNoRecords is the error of a group that was made of another one, in whose records its ranks
+// have their parts.
 var errNoRecords = errors.New("mpi: a group that was made of another one has no records of its own")
 
 // Records implements transport.Recorder, in the memory of the node.
@@ -32,6 +34,7 @@ func (ep *endpoint) Records() (transport.Records, error) {
 		r.Records = flight.NewHeap(1)
 		return r, nil
 	}
+
 	memory, err := n.memory.(transport.Recorder).Records()
 	if err != nil {
 		return nil, err
@@ -52,7 +55,8 @@ func (r *records) Part(rank int) []byte {
 	return r.Records.Part(index)
 }
 
-// Vanished implements transport.FaultGuard. The endpoint has no memory that vanishes, but the records are in some.
+// Vanished implements transport.FaultGuard. The endpoint has no memory that vanishes, but the
+// records are in some.
 func (ep *endpoint) Vanished(any) error { return nil }
 
 // jobName names the job, or the memory of a node, by its first process.

@@ -9,24 +9,21 @@ import (
 	"time"
 )
 
-// rest implements groupsync.Remote. The sleepers of this process's rank poll the wire themselves; Wake of another rank sends
-// it this rank's words.
+// rest implements groupsync.Remote. The sleepers of this process's rank poll the wire themselves;
+// Wake of another rank sends it this rank's words.
 type rest struct {
 	group  *group
 	tokens [2]atomic.Bool // of this rank in its calls, and of its P2P
 	noSpin atomic.Bool    // in the current call
 }
 
-// A rank that sleeps polls the wire without pause for pollTime, or for sharedPollTime if ranks outnumber the cores of their host; then it
-// naps between two looks. After sayTime it
-// sends its words, which tell for whom it waits. It returns after restTime, so that its caller looks
-// for dead ranks.
+// Times of a rank that sleeps.
 const (
-	pollTime       = 500 * time.Microsecond
-	sharedPollTime = 10 * time.Microsecond
-	announceTime   = 2 * time.Millisecond
-	sleepTime      = 50 * time.Millisecond
-	napTime        = 50 * time.Microsecond
+	pollTime       = 500 * time.Microsecond // it polls the wire without pause
+	sharedPollTime = 10 * time.Microsecond  // the same, if ranks outnumber the cores of their host
+	announceTime   = 2 * time.Millisecond   // then it sends its words, by which others see for whom it waits
+	sleepTime      = 50 * time.Millisecond  // then it returns, so that its caller looks for dead ranks
+	napTime        = 50 * time.Microsecond  // between two looks, once it does not poll without pause
 )
 
 // Wake implements groupsync.Rest.
@@ -56,6 +53,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if sleeper == r.group.rank && r.noSpin.Load() {
 		polls = 0
 	}
+
 	announced := false
 	for {
 		if token.Load() && token.Swap(false) {
@@ -67,6 +65,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 		if r.group.process.poll() {
 			continue
 		}
+
 		switch passed := time.Since(begin); {
 		case passed >= sleepTime:
 			return false

@@ -10,13 +10,14 @@ import (
 // pieceBytes is the length in bytes of the longest piece of a view in a group of few ranks.
 const pieceBytes = 128 << 10
 
-// pieceLength returns the length in bytes of the longest piece in a group: every rank keeps two pieces of each rank, and sends its own
-// to all others.
+// pieceLength returns the length in bytes of the longest piece in a group: every rank keeps two
+// pieces of each rank, and sends its own to all others.
 func pieceLength(ranks int) int { return min(max(2<<20/ranks, 16<<10), pieceBytes) &^ 127 }
 
-// A stage is what a rank shows in rounds, as in package shm: round k uses half k mod 2, and results are stored over the inputs
-// that they are the results of. Here every process has a copy of all halves. A rank that flips sends its input to all
-// others, and each of them the result that it has stored to its copy of that one's half.
+// A stage is what a rank shows in rounds, as in package shm: round k uses half k mod 2, and results
+// are stored over the inputs that they are the results of. Here every process has a copy of all
+// halves. A rank that flips sends its input to all others, and each of them the result that it has
+// stored to its copy of that one's half.
 type stage struct {
 	round  atomic.Uint64
 	halves [2]atomic.Pointer[[]byte] // made on first use
@@ -47,12 +48,14 @@ func (s *stages) half(rank int, round uint64) []byte {
 // span is the bytes lo to hi of a piece.
 type span struct{ lo, hi int }
 
-// roundHead is the length of what precedes the part of an input and the result of a round: where they begin and end.
+// roundHead is the length of what precedes the part of an input and the result of a round: where
+// they begin and end.
 const roundHead = 16
 
 func (ep *endpoint) PieceBytes() int { return ep.group.stages.pieceBytes }
 
-// PutInput implements transport.Staging. What lo and hi leave out is sent as well: its contents are undefined.
+// PutInput implements transport.Staging. What lo and hi leave out is sent as well: its contents are
+// undefined.
 func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
 	half := ep.startPiece(piece)
 	copy(half, piece[:lo])
@@ -66,6 +69,7 @@ func (ep *endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
 	if ep.inputs == nil {
 		ep.inputs = make([]span, ep.Size())
 	}
+
 	for rank := range ep.inputs {
 		if rank != ep.Rank() {
 			lo, hi := part(rank)
@@ -121,15 +125,18 @@ func (ep *endpoint) sendRound() {
 			packets = append(packets, nil)
 			continue
 		}
+
 		in := span{0, s.length[next&1]}
 		if ep.isInParts && in.hi > 0 {
 			in = ep.inputs[to]
 		}
+
 		b := g.newPacket(head{kind: kindRound, number: next}, roundHead+in.hi-in.lo+hi-lo)
 		body := b[headBytes:]
 		for i, n := range [...]int{in.lo, in.hi, lo, hi} {
 			binary.LittleEndian.PutUint32(body[4*i:], uint32(n))
 		}
+
 		n := copy(body[roundHead:], half[in.lo:in.hi])
 		if lo < hi {
 			copy(body[roundHead+n:], g.stages.half(to, ep.round)[lo:hi])
@@ -158,6 +165,7 @@ func (g *group) handleRound(h head, body []byte) error {
 	for i := range at {
 		at[i] = int(binary.LittleEndian.Uint32(body[4*i:]))
 	}
+
 	in, result := span{at[0], at[1]}, span{at[2], at[3]}
 	body = body[roundHead:]
 	s := &g.stages.ofRank[h.from]
@@ -165,6 +173,7 @@ func (g *group) handleRound(h head, body []byte) error {
 	if !isPart(in) || !isPart(result) || len(body) != in.hi-in.lo+result.hi-result.lo || h.number != s.round.Load()+1 {
 		return errPacket
 	}
+
 	n := copy(g.stages.half(h.from, h.number)[in.lo:in.hi], body)
 	if result.lo < result.hi {
 		copy(g.stages.half(g.rank, h.number-1)[result.lo:result.hi], body[n:])

@@ -24,7 +24,8 @@ const (
 // outbox is a rank's stream of messages to another one.
 type outbox struct{ posted, taken atomic.Uint64 }
 
-// inbox is a rank's stream of messages from another one. Its rank stores taken, and packets that arrive store the rest.
+// inbox is a rank's stream of messages from another one. Its rank stores taken, and packets that
+// arrive store the rest.
 type inbox struct {
 	posted, taken atomic.Uint64
 	parts         [window]struct {
@@ -56,7 +57,7 @@ func (g *group) putPart(to int, m *transport.Message, p2p bool) int {
 	return n
 }
 
-// streamIndex is the place of the streams of calls, or of P2P.
+// streamIndex returns the index of the streams of calls, or of P2P.
 func streamIndex(p2p bool) int {
 	if p2p {
 		return 1
@@ -64,8 +65,8 @@ func streamIndex(p2p bool) int {
 	return 0
 }
 
-// handlePart stores a part that has arrived. keep reports that it keeps the packet; it copies a short one, since packets that arrive
-// lie in long buffers.
+// handlePart stores a part that has arrived. It keeps the packet, or copies a short one, since
+// packets that arrive lie in long buffers.
 func (g *group) handlePart(h head, body, packet []byte) (isKept bool, err error) {
 	in := &g.streams[streamIndex(h.flag)].in[h.from]
 	posted := in.posted.Load()
@@ -76,6 +77,7 @@ func (g *group) handlePart(h head, body, packet []byte) (isKept bool, err error)
 	if total > math.MaxInt || uint64(len(body)-partHead) > total {
 		return false, errPacket
 	}
+
 	if isKept = len(packet) > shortPacket; !isKept {
 		packet = append(g.process.wire.packet(len(packet))[:0], packet...)
 	}

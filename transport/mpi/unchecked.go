@@ -10,16 +10,19 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// UncheckedComm is the world of MPI as it is, MPI_COMM_WORLD, for jobs in which not all ranks are goccl's, for example Go and mpi4py
-// started by one mpirun. Its calls are MPI's and nothing more. All of goccl's own groups check; this one does not:
+// UncheckedComm is the world of MPI as it is, MPI_COMM_WORLD, for jobs in which not all ranks are
+// goccl's, for example Go and mpi4py started by one mpirun. Its calls are MPI's and nothing more.
+// All of goccl's own groups check; this one does not:
 //
-//   - Nothing compares what the ranks ask for. Ranks that differ in the call, its length, type, operation or root hang, get wrong
-//     numbers, or are ended by the library.
-//   - The call of another language must be the same call of MPI: blocking with blocking (MPI_Allreduce, mpi4py's Allreduce, never
-//     MPI_Iallreduce or Iallreduce), of buffers (Allreduce, not allreduce, which sends objects).
-//   - Collectives have no timeout and heed no context. No dead rank is noticed: a call with one hangs until the launcher
-//     ends the job.
-//   - Ranks make their collectives in one order. Calls that several goroutines make at once have no order.
+//   - Nothing compares what the ranks ask for. Ranks that differ in the call, its length, type,
+//     operation or root hang, get wrong numbers, or are ended by the library.
+//   - The call of another language must be the same call of MPI: blocking with blocking
+//     (MPI_Allreduce, mpi4py's Allreduce, never MPI_Iallreduce or Iallreduce), of buffers
+//     (Allreduce, not allreduce, which sends objects).
+//   - Collectives have no timeout and heed no context. No dead rank is noticed: a call with one
+//     hangs until the launcher ends the job.
+//   - Ranks make their collectives in one order. Calls that several goroutines make at once have no
+//     order.
 //   - The bits of a reduction are the library's.
 //
 // Mistakes that the library finds are errors, and so are ranks, tags and lengths that it does not
@@ -46,8 +49,8 @@ type uncheckedCalls interface {
 	finalize(ctx context.Context) error
 }
 
-// Element is a type of elements that Go and MPI both have. An int has 64 bits. Named types made of uint16 are excluded, as in
-// ccl.Element, because they often are floats of 16 bits.
+// Element is a type of elements that Go and MPI both have. An int has 64 bits. Named types made of
+// uint16 are excluded, as in ccl.Element, because they often are floats of 16 bits.
 type Element interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uint | ~float32 | ~float64 | ~complex64 | ~complex128
 }
@@ -55,7 +58,8 @@ type Element interface {
 // UncheckedOp is an operation of MPI.
 type UncheckedOp int
 
-// Operations. The library rejects those that a type does not have, such as bits of floats and the least of complex numbers.
+// Operations. The library rejects those that a type does not have, such as bits of floats and the
+// least of complex numbers.
 const (
 	UncheckedSum UncheckedOp = iota
 	UncheckedProduct
@@ -74,12 +78,13 @@ var elementTypes = map[reflect.Kind]transport.ElementType{
 	reflect.Float32: transport.Float32, reflect.Float64: transport.Float64, reflect.Complex64: transport.Complex64, reflect.Complex128: transport.Complex128,
 }
 
-// Unchecked starts MPI in this process, unless it runs, and returns its world without goccl's checks: read what [UncheckedComm] does
-// not check. MPI starts when all ranks of the job have started it, in whichever language: MPI_Init_thread here, importing
-// mpi4py.MPI in Python. If ctx ends before, Unchecked returns its error.
+// Unchecked starts MPI in this process, unless it runs, and returns its world without goccl's
+// checks: read what [UncheckedComm] does not check. MPI starts when all ranks of the job have
+// started it, in whichever language: MPI_Init_thread here, importing mpi4py.MPI in Python. If ctx
+// ends before, Unchecked returns its error.
 //
-// The process must have been started by an MPI launcher. GOCCL_MPI_LIBRARY names the library's file; all ranks of a job need the
-// same library.
+// The process must have been started by an MPI launcher. GOCCL_MPI_LIBRARY names the library's
+// file; all ranks of a job need the same library.
 func Unchecked(ctx context.Context) (*UncheckedComm, error) {
 	calls, rank, size, err := startUnchecked(ctx)
 	if err != nil {
@@ -99,9 +104,10 @@ func (c *UncheckedComm) Barrier() error {
 	return c.callOpen(func() error { return c.calls.barrier() })
 }
 
-// Close ends MPI in this process by MPI_Finalize, which waits for the other ranks. If ctx ends first, Close returns its error. If the
-// transport connects this process too, Close leaves that to package dist. Calls after Close return transport.ErrClosed. While a call of
-// another goroutine is running, Close returns an error at once and ends nothing.
+// Close ends MPI in this process by MPI_Finalize, which waits for the other ranks. If ctx ends
+// first, Close returns its error. If the transport connects this process too, Close leaves that to
+// package dist. Calls after Close return transport.ErrClosed. While a call of another goroutine is
+// running, Close returns an error at once and ends nothing.
 func (c *UncheckedComm) Close(ctx context.Context) error {
 	if !c.mu.TryLock() {
 		return errors.New("a call of the unchecked communicator is running: end it before Close")
@@ -121,16 +127,17 @@ func (c *UncheckedComm) callOpen(f func() error) error {
 	return f()
 }
 
-// callWithRank is call for the function of that name with a rank.
-func (c *UncheckedComm) callWithRank(function string, rank int, f func() error) error {
-	if rank < 0 || rank >= c.size {
-		return fmt.Errorf("mpi: %s: rank %d does not exist: ranks are 0 to %d", function, rank, c.size-1)
+// callNamed is callOpen for a function, of which errors have the name.
+func (c *UncheckedComm) callNamed(function string, f func() error) error {
+	if err := c.callOpen(f); err != nil {
+		return fmt.Errorf("mpi: %s: %w", function, err)
 	}
-	return c.callOpen(f)
+	return nil
 }
 
-// UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of each. recv has the same length, and is
-// send itself or does not overlap it. Nothing is checked between ranks: see [UncheckedComm].
+// UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of
+// each. recv has the same length, and is send itself or does not overlap it. Nothing is checked
+// between ranks: see [UncheckedComm].
 func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op UncheckedOp) error {
 	if len(send) != len(recv) {
 		return fmt.Errorf("mpi: UncheckedAllReduce: send has %d elements and recv %d", len(send), len(recv))
@@ -143,14 +150,17 @@ func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op Unchecke
 	})
 }
 
-// UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is checked between ranks: see
-// [UncheckedComm].
+// UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is
+// checked between ranks: see [UncheckedComm].
 func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
-	return c.callWithRank("UncheckedBroadcast", root, func() error { return c.calls.broadcast(bytesOf(data), len(data), elementTypeOf[T](), root) })
+	return c.callNamed("UncheckedBroadcast", func() error {
+		return c.calls.broadcast(bytesOf(data), len(data), elementTypeOf[T](), root)
+	})
 }
 
-// UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank order. recv has Size times the length
-// of send, which is this rank's block of recv or does not overlap it. Nothing is checked between ranks: see [UncheckedComm].
+// UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank
+// order. recv has Size times the length of send, which is this rank's block of recv or does not
+// overlap it. Nothing is checked between ranks: see [UncheckedComm].
 func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 	if len(recv) != c.size*len(send) {
 		return fmt.Errorf("mpi: UncheckedAllGather: recv has %d elements, and %d ranks of %d elements need %d", len(recv), c.size, len(send), c.size*len(send))
@@ -160,21 +170,23 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 	})
 }
 
-// UncheckedSend sends data to a rank, as bytes (MPI_BYTE): in Python it is received by comm.Recv([buffer, MPI.BYTE], source, tag). It returns when
-// data can be changed, which may be before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0 to
-// 32767, except 25443, which is the transport's.
+// UncheckedSend sends data to a rank, as bytes (MPI_BYTE): in Python it is received by
+// comm.Recv([buffer, MPI.BYTE], source, tag). It returns when data can be changed, which may be
+// before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0
+// to 32767, except 25443, which is the transport's.
 func UncheckedSend[T Element](ctx context.Context, c *UncheckedComm, data []T, to, tag int) error {
-	return c.callWithRank("UncheckedSend", to, func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
+	return c.callNamed("UncheckedSend", func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
 }
 
-// UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by comm.Send([buffer, MPI.BYTE], dest, tag). It returns how
-// many whole elements have come. A longer message is an error. If ctx ends first, the receive is withdrawn.
+// UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by
+// comm.Send([buffer, MPI.BYTE], dest, tag). It returns how many whole elements have come. A longer
+// message is an error. If ctx ends first, the receive is withdrawn.
 func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, from, tag int) (n int, err error) {
-	err = c.callWithRank("UncheckedRecv", from, func() error {
+	err = c.callNamed("UncheckedRecv", func() error {
 		b := bytesOf(data)
-		came, err := c.calls.recv(ctx, b, from, tag)
+		bytes, err := c.calls.recv(ctx, b, from, tag)
 		if err == nil && len(b) > 0 {
-			n = came / (len(b) / len(data))
+			n = bytes / (len(b) / len(data))
 		}
 		return err
 	})

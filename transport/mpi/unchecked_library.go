@@ -54,6 +54,7 @@ func (u libraryCalls) send(ctx context.Context, b []byte, to, tag int) error {
 	if err := u.world.Isend(r, b, to, tag); err != nil {
 		return err
 	}
+
 	ended, err := pollRequest(ctx, r)
 	if !ended {
 		r.Abandon()
@@ -70,6 +71,7 @@ func (u libraryCalls) recv(ctx context.Context, b []byte, from, tag int) (bytes 
 	if err := u.world.Irecv(r, b, from, tag); err != nil {
 		return 0, err
 	}
+
 	ended, err := pollRequest(ctx, r)
 	if !ended {
 		if err := r.Cancel(); err != nil {
@@ -83,9 +85,9 @@ func (u libraryCalls) recv(ctx context.Context, b []byte, from, tag int) (bytes 
 }
 
 // checkTag returns an error if a message may not have that tag.
-func checkTag(n int) error {
-	if n < 0 || n > 32767 || n == packetTag {
-		return fmt.Errorf("mpi: tag %d: tags are from 0 to 32767, except %d, which is the transport's", n, packetTag)
+func checkTag(tag int) error {
+	if tag < 0 || tag > 32767 || tag == packetTag {
+		return fmt.Errorf("tag %d: tags are from 0 to 32767, except %d, which is the transport's", tag, packetTag)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
-// tag tells packets apart from other messages of the program.
+// packetTag tells packets apart from other messages of the program.
 const packetTag = 0x6363
 
 const (
@@ -25,11 +25,12 @@ const (
 type mpiWire struct {
 	world *abi.World
 
-	// Used by poll alone. The library fills the receives in the order in which they were started. A long message fills one
-	// slowly, or never if its sender was stopped; those behind it hold what other ranks have sent, and perhaps what its own
-	// sender has sent later. Packets are numbered, by pair, in bytes 2 and 3.
+	// Used by poll alone. The library fills the receives in the order in which they were started. A
+	// long message fills one slowly, or never if its sender was stopped; those behind it hold what
+	// other ranks have sent, and perhaps what its own sender has sent later. Packets are numbered, by
+	// pair, in bytes 2 and 3.
 	receives []*transfer // in the order in which they were started
-	probe    int         // place of the one behind the first that is looked at next
+	probe    int         // index of the one behind the first that is looked at next
 	expected []uint16    // by sender: the number of its next packet
 	err      error       // of a receive
 
@@ -39,7 +40,7 @@ type mpiWire struct {
 	closed         bool       // written with ending held as well
 	nextNumber     []uint16   // by receiver: of the next packet
 	sends          []*transfer
-	spareTransfers []*transfer // that have ended
+	spareTransfers []*transfer // transfers that have ended
 	freePackets    [len(packetSizes)][][]byte
 }
 
@@ -66,7 +67,7 @@ func newWire(w *abi.World) (*mpiWire, error) {
 }
 
 func (w *mpiWire) startReceive(t *transfer) error {
-	return w.world.Irecv(&t.request, t.packet[:packetBytes], abi.AnySource, packetTag)
+	return w.world.IrecvAny(&t.request, t.packet[:packetBytes], packetTag)
 }
 
 func (w *mpiWire) rank() int { return w.world.Rank }
@@ -77,6 +78,7 @@ func (w *mpiWire) packet(n int) []byte {
 	for n > packetSizes[class] {
 		class++
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	free := &w.freePackets[class]
@@ -115,6 +117,7 @@ func (w *mpiWire) send(to int, b []byte) error {
 	} else {
 		t = new(transfer)
 	}
+
 	t.packet, t.to = b, to
 	binary.LittleEndian.PutUint16(b[numberOffset:], w.nextNumber[to])
 	w.nextNumber[to]++
@@ -125,14 +128,15 @@ func (w *mpiWire) send(to int, b []byte) error {
 	return nil
 }
 
-// poll looks at the first receive, and at one of those behind it; where it finds a packet it looks at the next as well.
+// poll looks at the first receive, and at one of those behind it; where it finds a packet it looks
+// at the next as well.
 func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
 	for range pollLimit {
 		delivered, err := w.takePacket(0, deliver)
 		if !delivered && err == nil {
 			w.probe = w.probe%(receives-1) + 1
 			if delivered, err = w.takePacket(w.probe, deliver); delivered {
-				w.probe-- // the one that is in its place now
+				w.probe-- // the next one has moved there
 			}
 		}
 		if !delivered || err != nil {
@@ -143,7 +147,8 @@ func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (found bool, err e
 	return found, w.completeSends(nil)
 }
 
-// takePacket delivers the packet of a receive, if it is there and the next of its sender, and starts the receive again.
+// takePacket delivers the packet of a receive, if it is there and the next of its sender, and
+// starts the receive again.
 func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (delivered bool, err error) {
 	if w.err != nil {
 		return false, w.err
@@ -153,6 +158,7 @@ func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (
 		w.err = err
 		return false, err
 	}
+
 	from, b := t.request.Source, t.packet[:t.request.Bytes]
 	if len(b) < headBytes || binary.LittleEndian.Uint16(b[numberOffset:]) != w.expected[from] {
 		return false, nil
@@ -167,7 +173,8 @@ func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (
 	return true, w.err
 }
 
-// completeSends looks which messages have left. It returns the first error, which is err unless that is nil.
+// completeSends looks which messages have left. It returns the first error, which is err unless
+// that is nil.
 func (w *mpiWire) completeSends(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,6 +185,7 @@ func (w *mpiWire) completeSends(err error) error {
 			rest = append(rest, t)
 			continue
 		}
+
 		w.recycle(t.packet)
 		t.packet = nil
 		w.spareTransfers = append(w.spareTransfers, t)
@@ -211,7 +219,8 @@ func (w *mpiWire) idle() bool {
 	return len(w.sends) == 0
 }
 
-// close ends all transfers, or abandons those that have not ended when ctx ends: MPI must have none when it is finalized.
+// close ends all transfers, or abandons those that have not ended when ctx ends: MPI must have none
+// when it is finalized.
 func (w *mpiWire) close(ctx context.Context) error {
 	var first error
 	for i := range w.receives {
@@ -233,6 +242,7 @@ func (w *mpiWire) close(ctx context.Context) error {
 		}
 		time.Sleep(napTime)
 	}
+
 	w.ending.Lock()
 	defer w.ending.Unlock()
 	w.mu.Lock()

@@ -42,6 +42,7 @@ func allReduce(c *ccl.Call) error {
 		}
 		have, next, spare = next, spare, next
 	}
+
 	for d := 1; d < power; d *= 2 {
 		if err := c.SendRecvReduce(me^d, have, me^d, next, have); err != nil {
 			return err

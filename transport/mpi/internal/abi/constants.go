@@ -2,9 +2,6 @@ package abi
 
 import "github.com/goccl/goccl/transport"
 
-// AnySource receives from any rank.
-const AnySource = -1 << 31
-
 const success = 0
 
 // levels are the numbers of MPI_THREAD_SINGLE, FUNNELED, SERIALIZED and MULTIPLE.

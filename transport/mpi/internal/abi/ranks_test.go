@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -295,7 +296,7 @@ func lengths(w *World) error {
 		for range w.Size - 1 {
 			var r Request
 			b := make([]byte, n)
-			if err := w.Irecv(&r, b, AnySource, n); err != nil {
+			if err := w.IrecvAny(&r, b, n); err != nil {
 				return err
 			}
 			if err := wait(&r); err != nil {
@@ -338,7 +339,7 @@ func wrong(w *World) error {
 	if e, ok := err.(*Error); !ok || e.Function != "MPI_Isend" || e.Class != 6 || e.Code == 0 || e.Text == "" {
 		return fmt.Errorf("to a rank that does not exist: %v", err)
 	}
-	for _, rank := range []int{w.Size, -1, 1 << 32, 1<<32 + 1} {
+	for _, rank := range []int{w.Size, -1, -2, -1 << 31, 1 << 32, 1<<32 + 1, math.MinInt, math.MaxInt} {
 		_, err := w.Group([]int{rank}, 0)
 		for what, err := range map[string]error{
 			"Isend": w.Isend(&r, []byte{1}, rank, 0), "Irecv": w.Irecv(&r, []byte{1}, rank, 0), "Group": err,

@@ -41,17 +41,17 @@ func (c *Comm) Isend(r *Request, b []byte, to, tag int) error {
 	return c.startTransfer(r, false, b, int32(to), tag)
 }
 
-// Irecv starts to receive at most len(b) bytes from a rank, or AnySource. A longer message is an
-// error of Test.
+// Irecv starts to receive at most len(b) bytes from a rank. A longer message is an error of Test.
 func (c *Comm) Irecv(r *Request, b []byte, from, tag int) error {
-	source := c.lib.anySource
-	if from != AnySource {
-		if err := c.checkRank(from); err != nil {
-			return err
-		}
-		source = int32(from)
+	if err := c.checkRank(from); err != nil {
+		return err
 	}
-	return c.startTransfer(r, true, b, source, tag)
+	return c.startTransfer(r, true, b, int32(from), tag)
+}
+
+// IrecvAny is Irecv from any rank.
+func (c *Comm) IrecvAny(r *Request, b []byte, tag int) error {
+	return c.startTransfer(r, true, b, c.lib.anySource, tag)
 }
 
 func (c *Comm) startTransfer(r *Request, receive bool, b []byte, peer int32, tag int) error {
