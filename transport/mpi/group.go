@@ -60,7 +60,7 @@ func newGroup(p *process, id uint64, rank int, processOf []int) *group {
 	return g
 }
 
-// sendReason sends why this rank refuses a call.
+// sendReason sends why this rank rejects a call.
 func (g *group) sendReason(seq uint64, first bool, why string) {
 	g.sending.Lock()
 	defer g.sending.Unlock()

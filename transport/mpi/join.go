@@ -117,11 +117,11 @@ func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, member
 		made, err := ep.formOnNode(ctx, parent, number, members, places)
 		return made, errors.Join(err, n.release())
 	}
-	settled := false
+	caughtUp := false
 	made, err := ep.group.process.joinGroup(ctx, groupID(parent, number, processOf), rank, processOf, "", func(hasCome func(rank int) bool) error {
 		err := ep.CheckMembers(members, hasCome)
-		if err != nil && !settled { // a member may have come before it left
-			settled = true
+		if err != nil && !caughtUp { // a member may have come before it left
+			caughtUp = true
 			ep.group.rest.CatchUp()
 			err = ep.CheckMembers(members, hasCome)
 		}

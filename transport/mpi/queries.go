@@ -14,9 +14,9 @@ import (
 // A query asks another rank for what it has published. The reply has the words of its state, and
 // the lines that the querying rank lacks come before it.
 
-// settleTime is how long a rank waits for replies before it gives up a wait. It does not wait again
-// for a rank that has not replied, until that one sends something.
-const settleTime = 2 * time.Second
+// catchUpTime is how long a rank waits for replies before it gives up a wait. It does not wait
+// again for a rank that has not replied, until that one sends something.
+const catchUpTime = 2 * time.Second
 
 // queries are those of one rank, and what the others have replied.
 type queries struct {
@@ -61,9 +61,9 @@ func (r *rest) CatchUp() {
 	}
 }
 
-// StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after all that
-// they have sent before.
-func (r *rest) StartCatchUp() (settled func() bool) {
+// StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after
+// all that they have sent before.
+func (r *rest) StartCatchUp() (isDone func() bool) {
 	g := r.group
 	if g.saidGoodbye.Load() {
 		return func() bool { return true }
@@ -83,7 +83,7 @@ func (r *rest) StartCatchUp() (settled func() bool) {
 		for len(asked) > 0 && !isPending(asked[0]) {
 			asked = asked[1:]
 		}
-		if len(asked) > 0 && time.Since(begin) < settleTime {
+		if len(asked) > 0 && time.Since(begin) < catchUpTime {
 			return false
 		}
 
