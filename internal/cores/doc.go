@@ -10,11 +10,13 @@
 //
 // A job holds the lock of each core that it has: an abstract Unix socket, named after the core, to
 // which only one process can be bound. The name is no file, and the kernel frees it when the
-// process ends, however it ends. All users of a network namespace share the names. Since anybody
-// can have such a socket, a claim counts only while the process that listens on it lives and may
-// run on the core; otherwise the lock is taken under another of its names. Jobs in containers with
-// network namespaces of their own do not see each other: they divide all cores each, so the load
-// of every core is that of every other.
+// process ends, however it ends. Since anybody can have such a socket, a claim counts only while
+// the process that listens on it lives and may run on the core; otherwise the lock is taken under
+// another of its names.
+//
+// All users of a network namespace share the names. Jobs in containers with network namespaces of
+// their own do not see each other: they divide all cores each, so the load of every core is that
+// of every other.
 //
 // A job that cannot have cores of its own, or shall not, is a guest of the jobs that hold the
 // cores that it may use: it connects to their sockets, and sends a byte, as long as it runs. They

@@ -8,12 +8,16 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// stage is a rank's position in rounds. Rounds are counted over all calls. Round k uses half k
-// mod 2. A rank writes the half of round k+2 after all ranks have arrived at round k+1, and a
-// rank arrives there only after it has finished reading round k; so two halves suffice. In round k
-// ranks store their results over the inputs that they have reduced. Each rank takes the results
-// from its own half in round k+1, before it writes the input of round k+2 there. If Enter
-// counts as a round, a rank arrives at it by its line, and does not store it in the word round.
+// stage is a rank's position in rounds. Rounds are counted over all calls.
+//
+// Round k uses half k mod 2. A rank writes the half of round k+2 after all ranks have arrived at
+// round k+1, and a rank arrives there only after it has finished reading round k; so two halves
+// suffice. If Enter counts as a round, a rank arrives at it by its line, and does not store it in
+// the word round.
+//
+// In round k ranks store their results over the inputs that they have reduced. Each rank takes the
+// results from its own half in round k+1, before it writes the input of round k+2 there.
+//
 // Rules halvesAlternate, readBeforeNext, takeBeforeCopy, copyBeforeArrival (PutInput precedes
 // Flip) and awaitAll.
 //

@@ -12,12 +12,13 @@ import (
 // therefore finds them polling, and no call waits for a rank to wake up.
 //
 // A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
-// took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits
-// then poll for about a microsecond only: in minEarly waits at first, because other threads run
-// now and then, and in twice as many each time that the core is lost again. If it is lost to
-// goroutines, these are four times as many, since to park costs little then, and a wait that keeps
-// the core halves the number: a garbage collection is over soon, and more ranks than processors
-// stay.
+// took a time slice, or other goroutines have waited for a processor for crowdTime.
+//
+// The next waits then poll for about a microsecond only: in minEarly waits at first, because other
+// threads run now and then, and in twice as many each time that the core is lost again. If it is
+// lost to goroutines, these are four times as many, since to park costs little then, and a wait
+// that keeps the core halves the number: a garbage collection is over soon, and more ranks than
+// processors stay.
 //
 // Where the clock stands still, as in a bubble of testing/synctest, a count of pauses ends a poll.
 // Elsewhere it would not do: how long a pause takes is measured once, and changes.
