@@ -127,18 +127,13 @@ func (r *Reducer) rearrange(ctx context.Context, root int) error {
 	r.isFinal = true
 	order := slices.Clone(r.step.order)
 	for i := range r.params { // those that are never ready come last
-		if !slices.Contains(r.step.order, uint32(i)) {
-			order = append(order, uint32(i))
+		if !slices.Contains(r.step.order, i) {
+			order = append(order, i)
 		}
 	}
 	if err := ccl.Broadcast(ctx, r.comm, order, root); err != nil {
 		return err
 	}
-
-	ints := make([]int, len(order))
-	for i, p := range order {
-		ints[i] = int(p)
-	}
-	r.arrange(ints)
+	r.arrange(order)
 	return nil
 }

@@ -52,11 +52,11 @@ func (r *reductionOf[T]) finish() error { return r.hook.Finish(&r.Bucket) }
 
 func (r *reductionOf[T]) divide(ranks int) {
 	switch gradients := any(r.Gradients).(type) {
-	case []float64: // the product with an inverse can have another last bit than the mean outside Join
+	case []float64:
+		// The product with an inverse can have another last bit than the mean outside Join.
 		for i := range gradients {
 			gradients[i] /= float64(ranks)
 		}
-
 		return
 	case []half.Float16:
 		if calls, ok := r.State.(*meanCalls); ok {
@@ -66,6 +66,7 @@ func (r *reductionOf[T]) divide(ranks int) {
 			return
 		}
 	}
+
 	scale(r.Gradients, 1/float64(ranks), 1)
 }
 

@@ -20,7 +20,7 @@ import (
 type CheckpointError struct {
 	Path   string
 	Reason string
-	Err    error // the cause, on the ranks that have it; on all: fs.ErrNotExist, and *ccl.MismatchError if ranks differ
+	Err    error // the cause, on ranks that have it; on all if it is fs.ErrNotExist or *ccl.MismatchError
 }
 
 func (e *CheckpointError) Error() string {
@@ -29,10 +29,11 @@ func (e *CheckpointError) Error() string {
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// Save writes a checkpoint: the parameters, the buffers ("buffer.0", ...), more tensors, such as
-// an optimizer's, which have names of their own, and state, anything that encoding/json takes,
-// such as the epoch and the step. Rank 0 writes what it has; all ranks call Save and get its
-// error. The file replaces an older one at once, or not at all.
+// Save writes a checkpoint: the parameters, the buffers, more tensors, such as an optimizer's, and
+// state, anything that encoding/json takes, such as the epoch and the step.
+//
+// Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an older one
+// at once, or not at all.
 //
 // A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others.
 // While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
@@ -43,7 +44,7 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 //
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a
 // checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN",
-// which Load reads back into floats.
+// which Load reads back into floats. Tensors of longer elements come first.
 //
 // The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file
 // behind a link is replaced. A link that leads to no file, another kind of file, and what Load
@@ -119,7 +120,7 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 
-	absent := error(nil)
+	var absent error
 	facts := c.facts()
 	if errors.Is(err, fs.ErrNotExist) {
 		absent, err = err, nil

@@ -146,9 +146,9 @@ type counting[T ddp.Float] struct{ bytes *int }
 
 func (c counting[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
 	*c.bytes += len(b.Gradients) * ccl.DTypeOf[T]().Size()
-	return startedBy(func(async ccl.CallOption) error {
-		return ccl.AllReduce(context.Background(), b.Comm, b.Gradients, b.Gradients, b.Op, async)
-	})
+	work := new(ccl.Work) // it has the error as well
+	_ = ccl.AllReduce(context.Background(), b.Comm, b.Gradients, b.Gradients, b.Op, ccl.WithWork(work))
+	return work
 }
 
 func (counting[T]) Finish(*ddp.Bucket[T]) error { return nil }
@@ -339,4 +339,39 @@ func TestWrongTypes(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
+}
+
+// uncomparable is a hook that == cannot compare.
+type uncomparable[T ddp.Float] struct {
+	counting[T]
+	_ []int
+}
+
+// A list of parameters may be that of several Reducers, also at a time, and a hook of any type of Go.
+func TestParametersOfTwoReducers(t *testing.T) {
+	all(t, 2, func(rank int) error {
+		bytes := 0
+		h, f := make([]half.Float16, 2), make([]float32, 2)
+		params := []ddp.Parameter{ddp.Param("h", h, nil), ddp.Param("f", f, nil)}
+		opts := ddp.Options{Hooks: ddp.Hooks{Float16: uncomparable[half.Float16]{counting: counting[half.Float16]{&bytes}}}}
+		first, err := ddp.New(bg, world(), params, opts)
+		if err != nil {
+			return err
+		}
+		second, err := ddp.New(bg, world(), params, ddp.Options{})
+		if err != nil {
+			return err
+		}
+		for i, r := range []*ddp.Reducer{first, second} {
+			fresh := []float32{float32(rank + i), 0}
+			ddp.Grad[half.Float16](r, 0)[1] = half.NewFloat16(float32(10*rank + i))
+			ddp.ReadyGrad(r, 1, fresh)
+			r.Ready(0)
+			err := r.Wait(bg)
+			if err := errors.Join(err, equal("h", ddp.Grad[half.Float16](r, 0)[1].Float32(), float32(5+i)), equal("f", fresh[0], 0.5+float32(i))); err != nil {
+				return err
+			}
+		}
+		return errors.Join(equal("bytes", bytes, 4), equal("first", ddp.Grad[half.Float16](first, 0)[1].Float32(), 5), first.Close(), second.Close())
+	})
 }

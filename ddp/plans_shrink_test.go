@@ -95,13 +95,13 @@ func (s *shrinking) turns(step *stress.Step, in func(q *stress.Plan) *stress.Ste
 		if turn.Slip != "" && turn.Slip != stress.SlipOutside {
 			s.try(func(q *stress.Plan) { in(q).Turns[rank].Slip = "" })
 		}
-		for b, ready := range turn.Quiet {
+		for b, ready := range turn.NoSync {
 			if len(ready) == 0 {
-				s.try(func(q *stress.Plan) { t := &in(q).Turns[rank]; t.Quiet = slices.Delete(t.Quiet, b, b+1) })
+				s.try(func(q *stress.Plan) { t := &in(q).Turns[rank]; t.NoSync = slices.Delete(t.NoSync, b, b+1) })
 			}
 			for n, parameter := range ready {
 				if slices.Contains(turn.Last, parameter) {
-					s.try(func(q *stress.Plan) { t := in(q).Turns[rank]; t.Quiet[b] = slices.Delete(t.Quiet[b], n, n+1) })
+					s.try(func(q *stress.Plan) { t := in(q).Turns[rank]; t.NoSync[b] = slices.Delete(t.NoSync[b], n, n+1) })
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func describe(p *stress.Plan) string {
 					fmt.Fprintf(&b, ", fault %+v", *s.Fault)
 				}
 				for rank, turn := range s.Turns {
-					fmt.Fprintf(&b, "\n      rank %d: NoSync %d, then %d %s", rank, turn.Quiet, turn.Last, turn.Slip)
+					fmt.Fprintf(&b, "\n      rank %d: NoSync %d, then %d %s", rank, turn.NoSync, turn.Last, turn.Slip)
 				}
 				b.WriteString("\n")
 			}

@@ -265,7 +265,7 @@ func (x *trainee) step(ph *stress.Phase, i int) error {
 	if turn.Slip == stress.SlipRange && s.Number%2 == 0 {
 		x.reducer.Ready(len(x.params))
 	}
-	for b, ready := range turn.Quiet {
+	for b, ready := range turn.NoSync {
 		if err := x.reducer.NoSync(func() error {
 			for _, p := range ready {
 				if !leavesOut(fault, p) {
@@ -284,7 +284,7 @@ func (x *trainee) step(ph *stress.Phase, i int) error {
 		if leavesOut(fault, p) {
 			continue
 		}
-		x.accumulate(s, 1+len(turn.Quiet), p)
+		x.accumulate(s, 1+len(turn.NoSync), p)
 		if n == 0 {
 			x.slip(s)
 		}

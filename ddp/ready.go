@@ -89,7 +89,7 @@ func (r *Reducer) outsideStep(parameter int) error {
 // putGradient puts this rank's gradient of a parameter in its bucket.
 func (r *Reducer) putGradient(parameter int) {
 	r.unused.used[parameter] = 1
-	r.step.order = append(r.step.order, uint32(parameter))
+	r.step.order = append(r.step.order, parameter)
 	r.noteShared(parameter)
 	r.params[parameter].gradient.put()
 	r.complete(parameter)

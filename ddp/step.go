@@ -12,7 +12,7 @@ type step struct {
 	hasBegun bool
 	next     int       // bucket to start
 	ready    []bool    // by parameter
-	order    []uint32  // in which parameters were ready
+	order    []int     // in which parameters were ready
 	counting *ccl.Work // within Join: gathers join.trains
 	sharing  *ccl.Work // if parameters may be unused: gathers unused.used
 	mistake  error     // of this rank, in a call of Ready, or of its hook

@@ -73,6 +73,6 @@ func (r *Reducer) fixUsed() {
 	trained := !r.join.isOn || r.join.trains[r.comm.Rank()] != 0
 	for i := range r.params {
 		u.nowhere[i] = u.used[i] == 0
-		u.outside[i] = u.nowhere[i] || trained && !slices.Contains(r.step.order, uint32(i))
+		u.outside[i] = u.nowhere[i] || trained && !slices.Contains(r.step.order, i)
 	}
 }

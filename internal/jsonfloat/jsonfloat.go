@@ -112,37 +112,22 @@ func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
 	}
 }
 
-// listElement matches a number or a value of nonFinite where a list goes on or ends. In an object a
-// key follows, and a colon.
-var listElement = regexp.MustCompile(`^[ \t\r\n]*([-+.0-9eE]+|null|"-?Infinity"|"NaN")[ \t\r\n]*[],]`)
+// floatList matches floats and values of nonFinite with commas between them.
+var floatList = regexp.MustCompile(`^(?:[ \t\r\n,]*(?:[-+.0-9eE]+|null|"-?Infinity"|"NaN"))+`)
 
-// replaceStrings returns text with a number in place of the value of nonFinite at a position, and
-// of those that follow it in a list: all elements of the list are floats then, and each would cost
+// replaceStrings returns text with numbers in place of the value of nonFinite at a position, and of
+// those that follow it in a list: all elements of the list are floats then, and each would cost
 // another pass over the text.
 func replaceStrings(text []byte, at int, numbers []float64) []byte {
-	made := slices.Clone(text[:at])
-	for {
-		i := slices.IndexFunc(nonFinite, func(n namedFloat) bool { return bytes.HasPrefix(text[at:], []byte(n.text)) })
-		if i >= 0 {
-			made = append(made, digits(numbers[i])...)
-			at += len(nonFinite[i].text)
-		}
-
-		for at < len(text) && text[at] != ',' && text[at] != ']' && text[at] != '}' {
-			made, at = append(made, text[at]), at+1
-		}
-		if at == len(text) || text[at] != ',' {
-			break
-		}
-
-		next := listElement.FindSubmatchIndex(text[at+1:])
-		if next == nil {
-			break
-		}
-		made = append(made, text[at:at+1+next[2]]...)
-		at += 1 + next[2]
+	list := floatList.Find(text[at:])
+	if rest := bytes.TrimLeft(text[at+len(list):], " \t\r\n"); bytes.HasPrefix(rest, []byte(":")) {
+		list = list[:bytes.LastIndexByte(list, ',')] // the last string is a key
 	}
-	return append(made, text[at:]...)
+	end := at + len(list)
+	for i, n := range nonFinite {
+		list = bytes.ReplaceAll(list, []byte(n.text), digits(numbers[i]))
+	}
+	return slices.Concat(text[:at], list, text[end:])
 }
 
 // stringForFloat returns the index in nonFinite of the string that text has where a float is

@@ -49,9 +49,9 @@ type Step struct {
 
 // Turn is what a rank does in a step. Each list has the parameters that are ready, in order.
 type Turn struct {
-	Quiet [][]int // within NoSync, one list a batch
-	Last  []int   // in the batch before Wait
-	Slip  string  // a mistake, which is an error on this rank only
+	NoSync [][]int // within NoSync, one list a batch
+	Last   []int   // in the batch before Wait
+	Slip   string  // a mistake, which is an error on this rank only
 }
 
 // The slips.

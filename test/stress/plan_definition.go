@@ -84,7 +84,7 @@ func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 // before.
 func (d *Definition) local(s *Step, rank, parameter int) []float64 {
 	g := d.Values(s.Number, rank, 0, parameter)
-	for batch, ready := range append(slices.Clone(s.Turns[rank].Quiet), s.Turns[rank].Last) {
+	for batch, ready := range append(slices.Clone(s.Turns[rank].NoSync), s.Turns[rank].Last) {
 		for _, i := range ready {
 			if i == parameter {
 				add(d.t.Types[parameter], g, d.Values(s.Number, rank, 1+batch, parameter))
@@ -104,7 +104,7 @@ func add(t ccl.DType, a, b []float64) {
 // isUsed reports whether a rank's gradient counts in a step: it was ready in some batch, and may
 // be.
 func (d *Definition) isUsed(s *Step, rank, parameter int) bool {
-	ready := slices.Concat(append(slices.Clone(s.Turns[rank].Quiet), s.Turns[rank].Last)...)
+	ready := slices.Concat(append(slices.Clone(s.Turns[rank].NoSync), s.Turns[rank].Last)...)
 	return slices.Contains(ready, parameter) && (d.first == nil || d.first == s || d.isUsed(d.first, rank, parameter))
 }
 

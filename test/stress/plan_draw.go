@@ -87,17 +87,17 @@ func (d *planDrawing) phase() {
 
 // turn draws a turn without mistakes.
 func (d *planDrawing) turn(rank int) (t Turn) {
-	t.Quiet = make([][]int, max(0, d.IntN(5)-2))
+	t.NoSync = make([][]int, max(0, d.IntN(5)-2))
 	for _, i := range [][]int{d.subset(), d.promise[rank], d.Perm(len(d.t.Lengths))}[d.mode] {
-		if len(t.Quiet) == 0 || d.chance(80) {
+		if len(t.NoSync) == 0 || d.chance(80) {
 			t.Last = append(t.Last, i)
 		} else {
-			t.Quiet[0] = append(t.Quiet[0], i)
+			t.NoSync[0] = append(t.NoSync[0], i)
 		}
 
-		for b := range t.Quiet {
+		for b := range t.NoSync {
 			for d.chance(40) {
-				t.Quiet[b] = append(t.Quiet[b], i)
+				t.NoSync[b] = append(t.NoSync[b], i)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (d *planDrawing) slip(rank int, t *Turn) {
 		if t.Slip = kind; !d.t.Views && d.chance(50) {
 			t.Last = append(t.Last, i)
 		} else {
-			t.Quiet = append(t.Quiet, []int{i})
+			t.NoSync = append(t.NoSync, []int{i})
 		}
 	}
 }

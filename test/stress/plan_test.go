@@ -31,7 +31,7 @@ func TestAllIsPlanned(t *testing.T) {
 					}
 					for _, turn := range s.Turns {
 						seen[turn.Slip] = true
-						seen["accumulated"] = seen["accumulated"] || len(turn.Quiet) > 1
+						seen["accumulated"] = seen["accumulated"] || len(turn.NoSync) > 1
 					}
 				}
 			}
@@ -56,7 +56,7 @@ func TestPlanSeed(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	const ranks = 3
 	step := func(turns ...Turn) *Step { return &Step{Number: 4, Turns: turns} }
-	ready, quiet, unused := Turn{Last: []int{0}}, Turn{Quiet: [][]int{{0, 0}}}, Turn{}
+	ready, quiet, unused := Turn{Last: []int{0}}, Turn{NoSync: [][]int{{0, 0}}}, Turn{}
 	start := func(training Training) (*Definition, func(rank int, batches ...int) float64) {
 		training.Lengths, training.Types = []int{1}, []ccl.DType{ccl.Float64}
 		d := NewDefinition(&Plan{Seed: 5, Ranks: ranks}, &training)
