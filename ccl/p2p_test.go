@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -309,47 +308,6 @@ func TestMessagesEnd(t *testing.T) {
 	for deadline := time.Now().Add(patient); runtime.NumGoroutine() > before; runtime.Gosched() {
 		require.True(t, time.Now().Before(deadline), "%d goroutines more", runtime.NumGoroutine()-before)
 	}
-}
-
-// All ranks send random messages to all ranks at once, with many tags, during a collective.
-func TestRandomMessages(t *testing.T) {
-	everyWorld(t, func(t *testing.T, connect connector) {
-		for seed := range uint64(4) {
-			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-				const n, each_ = 4, 40
-				g := group(t, connect, n)
-				length := func(from, to, i int) int {
-					return rand.New(rand.NewPCG(seed, uint64(from<<20|to<<10|i))).IntN(200)
-				}
-				errs := each(n, func(r int) error {
-					random := rand.New(rand.NewPCG(seed, uint64(r)))
-					var works []*ccl.Work
-					var checks []func() error
-					for _, k := range random.Perm(n * each_) {
-						peer, i := k/each_, k%each_
-						out := numbers(i, length(r, peer, i))
-						in := make([]int32, length(peer, r, i))
-						works = append(works, ccl.Isend(bg, g[r], out, peer, i), ccl.Irecv(bg, g[r], in, peer, i))
-						checks = append(checks, func() error {
-							if !slices.Equal(in, numbers(i, len(in))) {
-								return fmt.Errorf("message %d from %d to %d differs", i, peer, r)
-							}
-							return nil
-						})
-					}
-					err := sum(g[r], 100)
-					for _, w := range works {
-						err = errors.Join(err, w.Wait(bg))
-					}
-					for _, check := range checks {
-						err = errors.Join(err, check())
-					}
-					return err
-				})
-				require.NoError(t, errors.Join(errs...))
-			})
-		}
-	})
 }
 
 // A send that fails the group when its context ends also ends the receives in which other

@@ -40,44 +40,18 @@ func (n numbers[T]) messages(d *drawing, g *group) {
 	text := fmt.Sprintf("from rank %d to rank %d, of %d %v, tag %d, in %s", from, to, lengths, ccl.DTypeOf[T](), tag, g.name)
 	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i]) }
 	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
-	send := func(async bool) {
+	send := func(isAsync bool) {
 		d.addAll(g.members[from], "send "+text, count, func(i int) func(*run) error {
-			return n.send(g, what, i, async, data(i), ready, to, tag)
+			return n.send(g, what, i, isAsync, data(i), ready, to, tag)
 		})
 	}
 
-	recv := func(async bool) {
+	recv := func(isAsync bool) {
 		d.addAll(g.members[to], "recv "+text, count, func(i int) func(*run) error {
-			x, again, want := n.data(event, 1000+g.members[to], lengths[i]), make([]T, lengths[i]), data(i)
-
-			return func(r *run) error {
-				var source int
-				e := n.receiving(g, what, i, x, want, &source)
-
-				if async {
-					w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
-					check := e.check
-					e.check = func() error {
-						source = w.Source()
-						return check()
-					}
-					r.later(ready, w, e)
-					return nil
-				}
-
-				var err error
-				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
-				if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
-					return lost
-				}
-				// A receiver that did not get the whole message must not get its rest.
-				e = n.receiving(g, what, i, again, want, &source)
-				e.what.Kind = Retry
-				source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
-				return r.ended(e, err)
-			}
+			return n.recv(g, what, i, isAsync, data(i), ready, from, tag)
 		})
 	}
+
 	first, second := send, recv
 	switch form {
 	case 0, 1: // both now
@@ -198,15 +172,78 @@ func (n numbers[T]) exchange(d *drawing, g *group) {
 	}
 }
 
+// crossing draws messages from every rank to every rank, each with a tag of its own, which all are
+// started at once and in any order.
+func (n numbers[T]) crossing(d *drawing, g *group) {
+	const most = 4 // messages from one rank to another
+	event, count := d.event, 1+d.IntN(most)
+	text := fmt.Sprintf("%d messages of %v to each, in %s", count, ccl.DTypeOf[T](), g.name)
+	lengths := make([]int, g.size()*g.size()*count)
+	for k := range lengths {
+		lengths[k] = d.length(0)
+	}
+
+	prepare := func(rank, k int) func(*run) error {
+		i, isSend := k/2%count, k%2 == 0
+		from, to := rank, k/2/count
+		if !isSend {
+			from, to = to, from
+		}
+
+		what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
+		x := n.data(event, 100*i+10*from+to, lengths[(from*g.size()+to)*count+i])
+		tag := sharedTags + event + 1000*i
+		if isSend {
+			return n.send(g, what, i, true, x, &event, to, tag)
+		}
+		return n.recv(g, what, i, true, x, &event, from, tag)
+	}
+	for rank, member := range g.members {
+		order := d.Perm(2 * count * g.size())
+		d.addAll(member, "crossing "+text, len(order), func(i int) func(*run) error { return prepare(rank, order[i]) })
+	}
+}
+
 // send returns a function that sends message number i of an event.
-func (n numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, ready *int, to, tag int) func(*run) error {
+func (n numbers[T]) send(g *group, what Outcome, i int, isAsync bool, x []T, ready *int, to, tag int) func(*run) error {
 	e := n.sending(g, what, i, x)
 	return func(r *run) error {
-		if async {
+		if isAsync {
 			r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
 			return nil
 		}
 		return r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag))
+	}
+}
+
+// recv returns a function that receives message number i of an event.
+func (n numbers[T]) recv(g *group, what Outcome, i int, isAsync bool, want []T, ready *int, from, tag int) func(*run) error {
+	x, again := n.data(what.Event, 1000+what.To, len(want)), make([]T, len(want))
+	return func(r *run) error {
+		var source int
+		e := n.receiving(g, what, i, x, want, &source)
+
+		if isAsync {
+			w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
+			check := e.check
+			e.check = func() error {
+				source = w.Source()
+				return check()
+			}
+			r.later(ready, w, e)
+			return nil
+		}
+
+		var err error
+		source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
+		if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
+			return lost
+		}
+		// A receiver that did not get the whole message must not get its rest.
+		e = n.receiving(g, what, i, again, want, &source)
+		e.what.Kind = Retry
+		source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
+		return r.ended(e, err)
 	}
 }
 

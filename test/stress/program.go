@@ -73,10 +73,12 @@ func New(seed uint64, o Options) *Program {
 			d.collective(g, forms[d.IntN(len(forms))])
 		case n < 78:
 			t.messages(d, g)
-		case n < 84:
+		case n < 83:
 			t.gathering(d, g)
-		case n < 88:
+		case n < 87:
 			t.exchange(d, g)
+		case n < 89:
+			t.crossing(d, g)
 		case n < 92:
 			d.newGroup(g)
 

@@ -22,7 +22,7 @@ var options = Options{Ranks: 4, Events: 200, Longest: 500, Algorithms: []string{
 // Together programs make all collectives, of all types, with all operations, by all
 // algorithms.
 func TestAllIsMade(t *testing.T) {
-	want := []string{"send from", "recv from", "recvs of", "send_recv of", "new_group of", "split of", "close group", "settle", "pause"}
+	want := []string{"send from", "recv from", "recvs of", "send_recv of", "crossing", "new_group of", "split of", "close group", "settle", "pause"}
 	for _, coll := range ccl.Collectives() {
 		want = append(want, coll.String()+" of")
 	}
