@@ -79,6 +79,7 @@ func New(seed uint64, o Options) *Program {
 			t.exchange(d, g)
 		case n < 89:
 			t.crossing(d, g)
+
 		case n < 92:
 			d.newGroup(g)
 
