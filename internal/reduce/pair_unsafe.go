@@ -40,8 +40,8 @@ var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 	Uint8:      integerLoops[uint8](),
 	Int32:      integerLoops[int32](),
 	Int64:      integerLoops[int64](),
-	Float32:    floatLoops[float32](),
-	Float64:    floatLoops[float64](),
+	Float32:    numberLoops[float32](),
+	Float64:    numberLoops[float64](),
 	Float16:    halfLoops(Float16),
 	BFloat16:   halfLoops(BFloat16),
 	Int8:       integerLoops[int8](),
@@ -56,19 +56,12 @@ var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 type loops = [len(ops)]func(dst, a, b unsafe.Pointer, n int)
 
 func integerLoops[T integer]() loops {
-	return loops{
-		Sum:     sumAt[T],
-		Avg:     sumAt[T],
-		Product: productAt[T],
-		Min:     minimumAt[T],
-		Max:     maximumAt[T],
-		BAnd:    andAt[T],
-		BOr:     orAt[T],
-		BXor:    xorAt[T],
-	}
+	all := numberLoops[T]()
+	all[BAnd], all[BOr], all[BXor] = andAt[T], orAt[T], xorAt[T]
+	return all
 }
 
-func floatLoops[T float]() loops {
+func numberLoops[T number]() loops {
 	return loops{
 		Sum:     sumAt[T],
 		Avg:     sumAt[T],
