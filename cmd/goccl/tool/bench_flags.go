@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -129,7 +128,16 @@ func (c *benchCommand) checkValues() error {
 	}
 
 	setup, plan := c.setup(), c.plan()
-	return errors.Join(setup.Validate(), plan.Validate(), noTwins("--config", c.Config), noTwins("--transport", c.Transport), noTwins("--topology", c.Topology))
+	return errors.Join(setup.Validate(), plan.Validate(), ofFlag("--config", measure.CheckTwins(c.Config)),
+		ofFlag("--transport", measure.CheckTwins(c.Transport)), ofFlag("--topology", measure.CheckTwins(c.Topology)))
+}
+
+// ofFlag returns an error with the flag that it is about, or nil.
+func ofFlag(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", flag, err)
 }
 
 // hasOnly reports whether no flags are given except those that clear resets.
@@ -137,16 +145,6 @@ func (c *benchCommand) hasOnly(clear func(*benchCommand)) bool {
 	rest := *c
 	clear(&rest)
 	return reflect.DeepEqual(rest, benchCommand{})
-}
-
-// noTwins returns an error if a flag names a value twice.
-func noTwins[T comparable](flag string, values []T) error {
-	for i, v := range values {
-		if slices.Contains(values[:i], v) {
-			return fmt.Errorf("%s: %v is there twice", flag, v)
-		}
-	}
-	return nil
 }
 
 // plan returns the measurements that the flags ask for. Without --ranks it has no ranks.

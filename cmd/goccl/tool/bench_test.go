@@ -472,7 +472,7 @@ func TestSweepResumes(t *testing.T) {
 	require.Len(t, d.Results, 8)
 	page, err := os.ReadFile("small-results/report.html")
 	require.NoError(t, err)
-	require.Equal(t, 5, strings.Count(string(page), "<svg "), "four sections, and over the ranks")
+	require.Equal(t, 5, strings.Count(string(page), "<svg xmlns"), "four sections, and over the ranks")
 
 	text = printed(t, "bench", "--sweep=in/small.yaml")
 	require.Contains(t, text, "8 cells, 8 done already")

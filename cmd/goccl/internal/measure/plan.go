@@ -53,7 +53,7 @@ func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
 func (p *Plan) Validate() error {
 	checks := []func() error{
 		func() error {
-			return errors.Join(noTwins(p.Collectives), noTwins(p.Workloads), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks))
+			return errors.Join(CheckTwins(p.Collectives), CheckTwins(p.Workloads), CheckTwins(p.DTypes), CheckTwins(p.Ops), CheckTwins(p.Ranks))
 		},
 		func() error { return checkAll(p.Collectives, CheckCollective) },
 		func() error { return checkAll(p.Workloads, checkWorkload) },
@@ -127,8 +127,8 @@ func (p *Plan) checkRanks(n int) error {
 	return nil
 }
 
-// noTwins returns an error if a list has duplicates.
-func noTwins[T comparable](list []T) error {
+// CheckTwins returns an error if a list has duplicates.
+func CheckTwins[T comparable](list []T) error {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
 			return fmt.Errorf("%v is there twice", v)

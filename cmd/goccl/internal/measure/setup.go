@@ -73,7 +73,7 @@ func (s *Setup) memory() []string { return orElse(s.Memory, Private) }
 // Validate checks the budget and the list of entries; Measure checks that the entries
 // exist.
 func (s *Setup) Validate() error {
-	err := errors.Join(noTwins(s.Entries), noTwins(s.Memory), s.Budget.Validate())
+	err := errors.Join(CheckTwins(s.Entries), CheckTwins(s.Memory), s.Budget.Validate())
 	for _, m := range s.Memory {
 		if m != Private && m != Alloc {
 			err = errors.Join(err, fmt.Errorf("unknown memory %q: want %s or %s", m, Private, Alloc))

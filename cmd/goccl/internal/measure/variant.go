@@ -23,7 +23,7 @@ func (p *Param) UnmarshalText(text []byte) error {
 	if entry == "" || key == "" || slices.Contains(p.Values, "") {
 		return fmt.Errorf("%q: want an entry, a parameter and its values, as in ring.chunk=64KiB,1MiB", text)
 	}
-	return noTwins(p.Values)
+	return CheckTwins(p.Values)
 }
 
 // MarshalText writes the form that UnmarshalText parses.
