@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/internal/library"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // CallError tells which call of the program an error is about. Every error of a collective, a send or a
@@ -44,7 +45,7 @@ func (e *CallError) Reason() string {
 	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as Error
 		return failed.text(e)
 	}
-	return reasonOf(e.Err) + e.about()
+	return text.Reason(e.Err) + e.about()
 }
 
 // about returns what a rejected call adds to its reason: its number, its label and its line.

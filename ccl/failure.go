@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -90,7 +91,7 @@ func (c *Communicator) alsoFailedBefore(err error) error {
 type rejectedAfter struct{ err, before error }
 
 func (e *rejectedAfter) Error() string   { return e.err.Error() + "; and " + e.before.Error() }
-func (e *rejectedAfter) Reason() string  { return reasonOf(e.err) + "; and " + e.before.Error() }
+func (e *rejectedAfter) Reason() string  { return text.Reason(e.err) + "; and " + e.before.Error() }
 func (e *rejectedAfter) Unwrap() []error { return []error{e.err, e.before} }
 
 // rejectedAgain is the error of a call that this rank rejects for the reason for which the group
@@ -98,7 +99,7 @@ func (e *rejectedAfter) Unwrap() []error { return []error{e.err, e.before} }
 type rejectedAgain struct{ err, before error }
 
 func (e *rejectedAgain) Error() string   { return e.err.Error() }
-func (e *rejectedAgain) Reason() string  { return reasonOf(e.err) }
+func (e *rejectedAgain) Reason() string  { return text.Reason(e.err) }
 func (e *rejectedAgain) Unwrap() []error { return []error{e.err, e.before} }
 
 // hasFailedFor reports whether the group has failed, with the error before, because ranks rejected
@@ -125,15 +126,6 @@ func rejectionIn(err error) string {
 		return ""
 	}
 	return reasons.Line(call.Err.Error())
-}
-
-// reasonOf returns the text of err without the package and the operation, which the errors of this
-// package have as values.
-func reasonOf(err error) string {
-	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // a wrapped one has words before it
-		return e.Reason()
-	}
-	return err.Error()
 }
 
 // poisoned is the failure of an earlier call, which makes the communicator invalid.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -171,19 +172,10 @@ func (e *explained) Error() string {
 func (e *explained) Reason() string  { return e.reason }
 func (e *explained) Unwrap() []error { return e.is }
 
-// reasonOf returns the text of err without the package and the operation, where err has them as
-// values.
-func reasonOf(err error) string {
-	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // a wrapped one has words before it
-		return e.Reason()
-	}
-	return err.Error()
-}
-
 // reasonOnly is an error without the package and the operation in its text.
 type reasonOnly struct{ err error }
 
-func (e *reasonOnly) Error() string { return reasonOf(e.err) }
+func (e *reasonOnly) Error() string { return text.Reason(e.err) }
 func (e *reasonOnly) Unwrap() error { return e.err }
 
 // PanicError reports that the worker of a rank panicked. The process continues. Its text does not name the rank, which

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/object"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // objectLimit is the default of WithObjectLimit.
@@ -27,7 +28,7 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, reasonOf(e.Err))
+	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, text.Reason(e.Err))
 }
 
 // Unwrap returns the cause.

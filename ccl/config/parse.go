@@ -188,19 +188,11 @@ func (c *Config) arrange(count int, why string) (*topology.Topology, error) {
 			Line:    c.topology.line,
 			Column:  c.topology.column,
 			Key:     "topology",
-			Message: reasonOf(err) + why,
+			Message: text.Reason(err) + why,
 			Err:     err,
 		}
 	}
 	return t, nil
-}
-
-// reasonOf returns the text of an error of package topology without the package.
-func reasonOf(err error) string {
-	if e, ok := err.(interface{ Reason() string }); ok { //nolint:errorlint // topology wraps none
-		return e.Reason()
-	}
-	return err.Error()
 }
 
 // ruleKey returns the path of a field of c.rules[i]; the first rule is number 1.
@@ -240,7 +232,7 @@ func readKind(n strictyaml.Node) (topology.Kind, error) {
 	}
 	k, err := topology.ParseKind(name)
 	if err != nil {
-		return 0, n.Errorf("%s", reasonOf(err))
+		return 0, n.Errorf("%s", text.Reason(err))
 	}
 	return k, nil
 }
