@@ -179,18 +179,16 @@ func withFrames(err error) error {
 // panic.
 func kernelFrames(stack string) string {
 	_, stack, _ = strings.Cut(stack, "\npanic(")
+	_, stack, _ = strings.Cut(stack, "\n")
 	stack, _, _ = strings.Cut(stack, "\n"+runFrame)
-	lines := strings.Split(stack, "\n")
+
 	text, most := "", 3
-	for i := 2; i+1 < len(lines) && most > 0; i += 2 { // a function, then its file and line
-		foreign := []string{"runtime.", "github.com/goccl/goccl/ccl."}
-		if slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(lines[i], p) }) {
-			continue
+	for _, f := range parseStack(stack).frames {
+		isForeign := strings.HasPrefix(f.function, "runtime.") || strings.HasPrefix(f.function, "github.com/goccl/goccl/ccl.")
+		if !isForeign && most > 0 {
+			text += fmt.Sprintf("\n  in %v", f)
+			most--
 		}
-		function := lines[i][:max(0, strings.LastIndex(lines[i], "("))]
-		position, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
-		text += fmt.Sprintf("\n  in %s, %s", function, position)
-		most--
 	}
 	return text
 }
