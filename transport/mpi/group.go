@@ -162,7 +162,7 @@ func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err 
 	default:
 		return false, errPacket
 	}
-	g.rest.wakeOwn()
+	g.rest.wakeRank()
 	return isKept, err
 }
 

@@ -20,8 +20,8 @@ import (
 // joinGroup makes this process's rank of a group, sends the others its description, and waits until
 // they have joined.
 //
-// gone returns an error if some of them will not.
-func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf []int, description string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
+// checkMembers returns an error if some of them will not.
+func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf []int, description string, checkMembers func(hasJoined func(rank int) bool) error) (*endpoint, error) {
 	if len(processOf) > maxRanks {
 		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf("a group has %d ranks, and at most %d can be connected", len(processOf), maxRanks)}
 	}
@@ -35,16 +35,16 @@ func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 	}
 
 	begin := time.Now()
-	hasCome := func(rank int) bool { return rank == g.rank || g.joinedAs[rank].Load() != nil }
+	hasJoined := func(rank int) bool { return rank == g.rank || g.joinedAs[rank].Load() != nil }
 	var err error
-	if err = g.checkJoin(ctx, begin, hasCome, gone); err == nil {
+	if err = g.checkJoin(ctx, begin, hasJoined, checkMembers); err == nil {
 		g.sendToAll(head{kind: kindJoined}, []byte(description))
 		p.waitUntil(context.Background(), func() bool {
-			if g.missingMembers(hasCome) == nil {
+			if g.missingMembers(hasJoined) == nil {
 				return true
 			}
 
-			err = g.checkJoin(ctx, begin, hasCome, gone)
+			err = g.checkJoin(ctx, begin, hasJoined, checkMembers)
 			return err != nil
 		})
 	}
@@ -61,14 +61,14 @@ func (p *process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 }
 
 // checkJoin returns an error if the group will not be complete.
-func (g *group) checkJoin(ctx context.Context, begin time.Time, hasCome func(rank int) bool, gone func(hasCome func(rank int) bool) error) error {
-	if err := gone(hasCome); err != nil {
+func (g *group) checkJoin(ctx context.Context, begin time.Time, hasJoined func(rank int) bool, checkMembers func(hasJoined func(rank int) bool) error) error {
+	if err := checkMembers(hasJoined); err != nil {
 		return err
 	}
 
 	switch err := transport.ContextError(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &transport.TimeoutError{Missing: g.missingMembers(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
+		return &transport.TimeoutError{Missing: g.missingMembers(hasJoined), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
 	case err != nil:
 		return err
 	}
@@ -83,9 +83,9 @@ func (g *group) checkJoin(ctx context.Context, begin time.Time, hasCome func(ran
 }
 
 // missingMembers returns the ranks that have not joined.
-func (g *group) missingMembers(hasCome func(rank int) bool) (ranks []int) {
+func (g *group) missingMembers(hasJoined func(rank int) bool) (ranks []int) {
 	for rank := range g.processOf {
-		if !hasCome(rank) {
+		if !hasJoined(rank) {
 			ranks = append(ranks, rank)
 		}
 	}
@@ -118,12 +118,12 @@ func (ep *endpoint) formGroup(ctx context.Context, parent, number uint64, member
 		return made, errors.Join(err, n.release())
 	}
 	caughtUp := false
-	made, err := ep.group.process.joinGroup(ctx, groupID(parent, number, processOf), rank, processOf, "", func(hasCome func(rank int) bool) error {
-		err := ep.CheckMembers(members, hasCome)
+	made, err := ep.group.process.joinGroup(ctx, groupID(parent, number, processOf), rank, processOf, "", func(hasJoined func(rank int) bool) error {
+		err := ep.CheckMembers(members, hasJoined)
 		if err != nil && !caughtUp { // a member may have come before it left
 			caughtUp = true
 			ep.group.rest.CatchUp()
-			err = ep.CheckMembers(members, hasCome)
+			err = ep.CheckMembers(members, hasJoined)
 		}
 		return err
 	})
@@ -153,9 +153,9 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	}
 
 	description := p.describe()
-	ep, err := p.joinGroup(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), processOf, description, func(hasCome func(rank int) bool) error {
+	ep, err := p.joinGroup(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), processOf, description, func(hasJoined func(rank int) bool) error {
 		for rank := range processOf {
-			if pid, dead := p.deathOf(rank); dead && !hasCome(rank) {
+			if pid, dead := p.deathOf(rank); dead && !hasJoined(rank) {
 				return &transport.PeerLostError{Rank: rank, PID: pid}
 			}
 		}

@@ -74,7 +74,7 @@ func (p *process) addGroup(g *group) bool {
 		return false
 	}
 
-	came := e.early
+	packets := e.early
 	e.group, e.early, e.processOf, e.hasLeft = g, nil, g.processOf, make([]bool, len(g.processOf))
 	e.hasLeft[g.rank] = true
 	if p.openEndpoints++; p.openEndpoints == 1 {
@@ -83,9 +83,9 @@ func (p *process) addGroup(g *group) bool {
 	}
 
 	p.mu.Unlock()
-	for _, was := range came {
-		if !p.handlePacket(g, was.from, was.packet) {
-			p.wire.release(was.packet)
+	for _, early := range packets {
+		if !p.handlePacket(g, early.from, early.packet) {
+			p.wire.release(early.packet)
 		}
 	}
 	return true

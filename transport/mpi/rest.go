@@ -36,8 +36,8 @@ func (r *rest) Wake(sleeper int) {
 	r.group.sendWords()
 }
 
-// wakeOwn wakes this process's rank, because something has arrived.
-func (r *rest) wakeOwn() {
+// wakeRank wakes this process's rank, because something has arrived.
+func (r *rest) wakeRank() {
 	for i := range r.tokens {
 		if !r.tokens[i].Load() {
 			r.tokens[i].Store(true)
@@ -49,9 +49,9 @@ func (r *rest) wakeOwn() {
 func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	token := &r.tokens[sleeper/len(r.group.processOf)]
 	begin := time.Now()
-	polls := time.Duration(r.group.process.pollTime.Load())
+	spinTime := time.Duration(r.group.process.pollTime.Load())
 	if sleeper == r.group.rank && r.noSpin.Load() {
-		polls = 0
+		spinTime = 0
 	}
 
 	announced := false
@@ -72,7 +72,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 		case passed >= announceTime && !announced:
 			announced = true
 			r.group.sendWords()
-		case passed >= polls:
+		case passed >= spinTime:
 			time.Sleep(napTime)
 		default:
 			runtime.Gosched()
