@@ -35,44 +35,44 @@ func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCo
 	}, &lists{notNil(sendCounts), sendDispls, notNil(recvCounts), recvDispls, nil}, opts)
 }
 
-func (c *Communicator) allToAll(ctx context.Context, a *arguments, opts []CallOption) error {
+func (e *engine) allToAll(ctx context.Context, a *arguments, opts []CallOption) error {
 	n := a.send.Len()
 	var err error
 	switch {
 	case a.recv.Len() != n:
 		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: n, Actual: a.recv.Len()}
-	case n%c.size != 0:
-		err = &InvalidArgumentError{a.coll.String(), fmt.Sprintf("%d elements cannot be dealt out evenly to %d ranks; AllToAllV can", n, c.size)}
+	case n%e.size != 0:
+		err = &InvalidArgumentError{a.coll.String(), fmt.Sprintf("%d elements cannot be dealt out evenly to %d ranks; AllToAllV can", n, e.size)}
 	default:
 		err = a.checkDisjoint(opts)
 	}
 	if err != nil {
-		return c.rejectCall(a, opts, err)
+		return e.rejectCall(a, opts, err)
 	}
-	r := c.ask(a.coll, a.dtype, a.send, a.recv, opts)
-	r.each = n / c.size
-	return c.step(ctx, r)
+	r := e.ask(a.coll, a.dtype, a.send, a.recv, opts)
+	r.each = n / e.size
+	return e.step(ctx, r)
 }
 
-func (c *Communicator) allToAllV(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+func (e *engine) allToAllV(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
 	names, operation := namesOf(a.coll, opts), a.coll.String()
 	out := blocks{operation: operation, of: names.send, counts: l.counts, displs: l.displs}
 	in := blocks{operation: operation, of: names.recv, counts: l.recvCounts, displs: l.recvDispls}
-	err := cmp.Or(out.check(c.size, a.send.Len()), in.check(c.size, a.recv.Len()), a.checkDisjoint(opts))
+	err := cmp.Or(out.check(e.size, a.send.Len()), in.check(e.size, a.recv.Len()), a.checkDisjoint(opts))
 	if err != nil {
-		return c.rejectCall(a, opts, err)
+		return e.rejectCall(a, opts, err)
 	}
-	if err := c.agreeOnMatrix(ctx, a, l, opts); err != nil {
+	if err := e.agreeOnMatrix(ctx, a, l, opts); err != nil {
 		return err
 	}
 
-	r := c.ask(CollAllToAll, a.dtype, c.pack(a.send, &out), a.recv, opts)
-	r.matrix, r.displs, r.isJoined = c.lengths.matrix, l.recvDispls, true
+	r := e.ask(CollAllToAll, a.dtype, e.pack(a.send, &out), a.recv, opts)
+	r.matrix, r.displs, r.isJoined = e.scratch.lengths.matrix, l.recvDispls, true
 	var longestOut, longestIn int
-	r.count, longestOut, longestIn = r.matrix.Sums(c.size)
+	r.count, longestOut, longestIn = r.matrix.Sums(e.size)
 	r.bytes, r.total = longestOut<<a.send.shift, longestIn<<a.send.shift
 	r.lengths = fingerprint.Mix(uint64(r.count))
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
 // checkDisjoint checks that send and recv do not overlap.

@@ -24,40 +24,67 @@ func (c *Communicator) makeCall(ctx context.Context, a *arguments, l *lists, opt
 	if w := workOf(opts); w != nil {
 		return c.startWork(ctx, w, a, l, mergeCallOptions(opts))
 	}
-	return c.run(ctx, a, l, opts)
+	if c == nil || c.queue.length.Load() > 0 {
+		if err := c.awaitTurn(ctx, a.coll, opts); err != nil {
+			return err
+		}
+	}
+	return c.engine.run(ctx, a, l, opts)
+}
+
+// start starts a call that the caller ends by engine.end.
+func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOption) error {
+	if err := c.awaitTurn(ctx, coll, opts); err != nil {
+		return err
+	}
+	return c.engine.start(ctx, coll, opts)
+}
+
+// awaitTurn waits, before a synchronous call, for the asynchronous ones.
+func (c *Communicator) awaitTurn(ctx context.Context, coll Collective, opts []CallOption) error {
+	if c == nil {
+		return outsideCall(coll, opts, c.unmade(coll.String()))
+	}
+	if c.queue.length.Load() == 0 {
+		return nil
+	}
+	if err := c.queue.await(ctx, coll, opts); err != nil {
+		return outsideCall(coll, opts, err)
+	}
+	return nil
 }
 
 // run makes a collective from its start to its end.
-func (c *Communicator) run(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
-	err := c.start(ctx, a.coll, opts)
+func (e *engine) run(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+	err := e.start(ctx, a.coll, opts)
 	if err != nil {
 		return err
 	}
 	switch a.coll {
 	case CollBarrier:
-		err = c.step(ctx, c.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts))
+		err = e.step(ctx, e.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts))
 	case CollAllReduce:
 		if l == nil {
-			err = c.reduceForAll(ctx, a, opts)
+			err = e.reduceForAll(ctx, a, opts)
 		} else {
-			err = c.allReduceCoalesced(ctx, a, l.tensors, opts)
+			err = e.allReduceCoalesced(ctx, a, l.tensors, opts)
 		}
 	case CollScan, CollExScan:
-		err = c.reduceForAll(ctx, a, opts)
+		err = e.reduceForAll(ctx, a, opts)
 	case CollReduce:
-		err = c.reduce(ctx, a, opts)
+		err = e.reduce(ctx, a, opts)
 	case CollReduceScatter:
-		err = c.reduceScatter(ctx, a, l, opts)
+		err = e.reduceScatter(ctx, a, l, opts)
 	case CollAllGather:
-		err = c.allGather(ctx, a, l, opts)
+		err = e.allGather(ctx, a, l, opts)
 	case CollBroadcast:
-		err = c.broadcast(ctx, a, opts)
+		err = e.broadcast(ctx, a, opts)
 	case CollGather, CollScatter, collGatherLengths, collScatterLengths:
-		err = c.gatherOrScatter(ctx, a, l, opts)
+		err = e.gatherOrScatter(ctx, a, l, opts)
 	case CollAllToAll:
-		err = c.allToAll(ctx, a, opts)
+		err = e.allToAll(ctx, a, opts)
 	case collAllToAllLengths:
-		err = c.allToAllV(ctx, a, l, opts)
+		err = e.allToAllV(ctx, a, l, opts)
 	}
-	return c.end(err)
+	return e.end(err)
 }

@@ -47,17 +47,17 @@ const stagedEarly = 1 << 20
 const leastInPlace = 4 << 10
 
 // arrivalOf returns how the rank enters a call by p.
-func (c *Communicator) arrivalOf(p *plan) arrival {
+func (e *engine) arrivalOf(p *plan) arrival {
 	switch {
 	case !p.isShared:
 		return unshared
-	case p.shape.Eager && c.placed && c.regions != nil && c.size*p.shape.Bytes > leastInPlace:
+	case p.shape.Eager && e.shared.isUsed && e.regions != nil && e.size*p.shape.Bytes > leastInPlace:
 		return carriedOrInPlace
 	case p.shape.Eager:
 		return carried
 	case !p.choice.Kernel.AnyRunner:
 		return exposed
-	case c.memory != nil || c.placed:
+	case e.memory != nil || e.shared.isUsed:
 		return sharedByAll
 	case p.shape.Total <= stagedEarly:
 		return staged
@@ -66,19 +66,19 @@ func (c *Communicator) arrivalOf(p *plan) arrival {
 }
 
 // setArrival writes to the entry what the rank shows in a call.
-func (c *Communicator) setArrival(r *request, p *plan) {
-	e, a := &c.entry, &arrivals[c.arrivalOf(p)]
-	e.Eager, e.Exposed, e.AnyRunner, e.Staged = a.isEager, a.isExposed, a.anyRunner, a.isStaged
-	e.Reads, e.Writes = transport.Span{}, transport.Span{}
+func (e *engine) setArrival(r *request, p *plan) {
+	a, shows := &e.entry, &arrivals[e.arrivalOf(p)]
+	a.Eager, a.Exposed, a.AnyRunner, a.Staged = shows.isEager, shows.isExposed, shows.anyRunner, shows.isStaged
+	a.Reads, a.Writes = transport.Span{}, transport.Span{}
 	if p.shape.Total > 0 {
-		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
+		a.Reads, a.Writes = spanOf(r.in.data), spanOf(r.writes)
 	}
 
-	e.Payload, e.Send, e.Recv = nil, nil, nil
-	if a.hasPayload {
-		e.Payload = r.in.data
+	a.Payload, a.Send, a.Recv = nil, nil, nil
+	if shows.hasPayload {
+		a.Payload = r.in.data
 	}
-	if a.hasBuffers {
-		e.Send, e.Recv = r.in.data, r.out.data
+	if shows.hasBuffers {
+		a.Send, a.Recv = r.in.data, r.out.data
 	}
 }

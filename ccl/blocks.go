@@ -163,14 +163,14 @@ type lengths struct {
 
 // exchangeLengths gathers the lengths.local of all ranks, of the same length on each, in
 // lengths.all.
-func (c *Communicator) exchangeLengths(ctx context.Context, a *arguments, opts []CallOption) error {
-	l := &c.lengths
-	l.all = slices.Grow(l.all[:0], c.size*len(l.local))[:c.size*len(l.local)]
+func (e *engine) exchangeLengths(ctx context.Context, a *arguments, opts []CallOption) error {
+	l := &e.scratch.lengths
+	l.all = slices.Grow(l.all[:0], e.size*len(l.local))[:e.size*len(l.local)]
 	in, out := bufferOf(l.local), bufferOf(l.all)
-	r := c.ask(a.coll, a.dtype, in, out, opts)
+	r := e.ask(a.coll, a.dtype, in, out, opts)
 	r.count, r.each, r.root = len(l.local), len(l.local), a.root
 	r.bytes = len(in.data)
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
 // lengthsKernel is the engine's own all-gather.
@@ -190,29 +190,29 @@ var lengthsKernel = &Kernel{
 
 // agreeOnLengths gives all ranks the lengths of the blocks, in lengths.counts, of a call in which
 // each rank has one block, of length n, and the root has the counts of all.
-func (c *Communicator) agreeOnLengths(ctx context.Context, a *arguments, n int, counts []int, opts []CallOption) error {
-	l := &c.lengths
+func (e *engine) agreeOnLengths(ctx context.Context, a *arguments, n int, counts []int, opts []CallOption) error {
+	l := &e.scratch.lengths
 	l.local = append(l.local[:0], int64(n), 0)
-	if c.rank == a.root {
+	if e.rank == a.root {
 		l.local[1] = int64(fingerprint.HashCounts(counts))
 	}
-	if err := c.exchangeLengths(ctx, a, opts); err != nil {
+	if err := e.exchangeLengths(ctx, a, opts); err != nil {
 		return err
 	}
 	l.counts = l.counts[:0]
-	for r := range c.size {
+	for r := range e.size {
 		l.counts = append(l.counts, int(l.all[2*r]))
 	}
 	if uint64(l.all[2*a.root+1]) == fingerprint.HashCounts(l.counts) {
 		return nil
 	}
-	others := make([]int, 0, c.size)
-	for r := range c.size {
+	others := make([]int, 0, e.size)
+	for r := range e.size {
 		if r != a.root {
 			others = append(others, r)
 		}
 	}
-	return c.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+	return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 		{Value: "other counts than the ranks have", Ranks: []int{a.root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
 	}})
@@ -220,32 +220,32 @@ func (c *Communicator) agreeOnLengths(ctx context.Context, a *arguments, n int, 
 
 // agreeOnMatrix gives all ranks the numbers that each sends to and expects from each, in
 // lengths.matrix.
-func (c *Communicator) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists, opts []CallOption) error {
-	l := &c.lengths
+func (e *engine) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists, opts []CallOption) error {
+	l := &e.scratch.lengths
 	l.local = l.local[:0]
 	for _, counts := range [...][]int{numbers.counts, numbers.recvCounts} {
 		for _, n := range counts {
 			l.local = append(l.local, int64(n))
 		}
 	}
-	if err := c.exchangeLengths(ctx, a, opts); err != nil {
+	if err := e.exchangeLengths(ctx, a, opts); err != nil {
 		return err
 	}
 	l.matrix = layout.Matrix(l.all)
-	if from, to, ok := l.matrix.Disagreement(c.size); ok {
-		return c.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
-			{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, l.matrix.Sent(c.size, from, to), to), Ranks: []int{from}},
-			{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, l.matrix.Expected(c.size, from, to), from), Ranks: []int{to}},
+	if from, to, ok := l.matrix.Disagreement(e.size); ok {
+		return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+			{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, l.matrix.Sent(e.size, from, to), to), Ranks: []int{from}},
+			{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, l.matrix.Expected(e.size, from, to), from), Ranks: []int{to}},
 		}})
 	}
 	return nil
 }
 
 // refuseLengths refuses a call on all ranks, after an exchange of lengths that do not match.
-func (c *Communicator) refuseLengths(coll Collective, err error) error {
+func (e *engine) refuseLengths(coll Collective, err error) error {
 	group := ""
-	if c.name != "" {
-		group = " on group " + c.name
+	if e.name != "" {
+		group = " on group " + e.name
 	}
-	return c.refuse(fmt.Errorf("ccl: %v%s: %w", coll, group, err))
+	return e.refuse(fmt.Errorf("ccl: %v%s: %w", coll, group, err))
 }

@@ -2,7 +2,6 @@ package ccl
 
 import (
 	"context"
-	"fmt"
 )
 
 // Broadcast gives every rank the contents of root's buf. buf has the same length, which may be 0,
@@ -14,27 +13,16 @@ func Broadcast[T Element](ctx context.Context, c *Communicator, buf []T, root in
 	return c.makeCall(ctx, &arguments{coll: CollBroadcast, dtype: DTypeOf[T](), root: root, recv: bufferOf(buf)}, nil, opts)
 }
 
-func (c *Communicator) broadcast(ctx context.Context, a *arguments, opts []CallOption) error {
-	if err := c.checkRoot(a, opts); err != nil {
-		return c.rejectCall(a, opts, err)
+func (e *engine) broadcast(ctx context.Context, a *arguments, opts []CallOption) error {
+	if err := e.checkRoot(a, opts); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
-	r := c.ask(a.coll, a.dtype, a.recv, a.recv, opts)
+	r := e.ask(a.coll, a.dtype, a.recv, a.recv, opts)
 	r.root = a.root
-	if c.rank != a.root {
+	if e.rank != a.root {
 		r.in = a.recv.Slice(0, 0)
 	}
-	return c.step(ctx, r)
-}
-
-func (c *Communicator) checkRoot(a *arguments, opts []CallOption) error {
-	if a.root >= 0 && a.root < c.size {
-		return nil
-	}
-	invalid := &InvalidRootError{Root: a.root, Size: c.size}
-	if c.isOutside(a.root, mergeCallOptions(opts)) {
-		return &outsideError{fmt.Sprintf("ccl: %v: the root %s", a.coll, c.outside()), invalid}
-	}
-	return fmt.Errorf("ccl: %v: %w", a.coll, invalid)
+	return e.step(ctx, r)
 }
 
 // Barrier returns when all ranks have entered it. It is the synchronisation with which every

@@ -44,8 +44,8 @@ func overlap(a, b []byte) bool {
 
 // spareBuffer returns memory of the communicator for n elements of a call's input, until the next
 // call.
-func (c *Communicator) spareBuffer(n int, shift uint8) Buffer {
-	return Buffer{data: c.spare.Bytes(n << shift), shift: shift}
+func (e *engine) spareBuffer(n int, shift uint8) Buffer {
+	return Buffer{data: e.scratch.spare.Bytes(n << shift), shift: shift}
 }
 
 // elements returns the n elements that lie in b.

@@ -18,8 +18,8 @@ import (
 // all further verbs return it, and so does the call. A Call belongs to the goroutine that runs it
 // and ends when Run returns.
 type Call struct {
-	comm *Communicator
-	plan *plan
+	engine *engine
+	plan   *plan
 	request
 	rank   int   // the call is executed for it
 	places []int // displs of that rank
@@ -44,7 +44,7 @@ type Call struct {
 func (c *Call) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
-func (c *Call) Size() int { return c.comm.size }
+func (c *Call) Size() int { return c.engine.size }
 
 // Topology returns the kind, extents and neighbours of the group.
 func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
@@ -105,7 +105,7 @@ func (c *Call) EqualBlocks() bool { return c.counts == nil && c.matrix == nil }
 
 // Native returns the collectives of the transport. Only a kernel with Kernel.Native calls it: then they exist, all ranks have
 // entered the call, and each makes the same call of them. Neither a context nor the timeout ends it.
-func (c *Call) Native() transport.Collectives { return c.comm.native }
+func (c *Call) Native() transport.Collectives { return c.engine.native }
 
 // InRange returns the position of the block for rank `to` in the input of rank `from`. It is for
 // reduce-scatters, scatters, where only the root's input has blocks, and all-to-alls.
@@ -240,10 +240,10 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	if err := checkBuffers(b, dst, with, reduce); err != nil {
 		return c.misuseWith(to, from, err)
 	}
-	if c.comm.observer != nil {
+	if c.engine.observer != nil {
 		c.observe(to, b, from, dst, reduce)
 	}
-	ep := c.comm.ep
+	ep := c.engine.ep
 	clock := c.clock
 	if sending {
 		clock++
@@ -252,7 +252,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	for sending || receiving {
 		if sending {
 			c.message = transport.Message{
-				Bytes: b.data[sent:], Total: len(b.data), Seq: c.comm.seq, Clock: clock,
+				Bytes: b.data[sent:], Total: len(b.data), Seq: c.engine.seq, Clock: clock,
 			}
 			n, err := ep.Put(to, &c.message)
 			if err != nil {
@@ -282,16 +282,16 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 
 // receive stores the next part of a message to dst[got:].
 func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, error) {
-	ep := c.comm.ep
+	ep := c.engine.ep
 	m, err := ep.Next(from)
 	if err != nil {
 		return 0, err
 	}
 	n := len(m.Bytes)
 	switch {
-	case m.Seq != c.comm.seq:
+	case m.Seq != c.engine.seq:
 		return 0, &transport.ProtocolError{Peer: from,
-			Text: fmt.Sprintf("a message of call %d in call %d", m.Seq, c.comm.seq)}
+			Text: fmt.Sprintf("a message of call %d in call %d", m.Seq, c.engine.seq)}
 	case m.Total != len(dst) || got+n > len(dst):
 		return 0, &transport.ProtocolError{Peer: from,
 			Text: fmt.Sprintf("it sent %d bytes where this rank expects %d", m.Total, len(dst))}
@@ -354,7 +354,7 @@ func (c *Call) observe(to int, b Buffer, from int, dst Buffer, reduce bool) {
 	if from != noRank {
 		t.From, t.Received = from, c.partOf(dst)
 	}
-	c.comm.observer.Transfer(t)
+	c.engine.observer.Transfer(t)
 }
 
 // partOf finds b in the buffers of the call.

@@ -3,12 +3,8 @@ package ccl
 import (
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
-	"runtime"
 	"strings"
 
-	"github.com/goccl/goccl/internal/library"
 	"github.com/goccl/goccl/internal/text"
 )
 
@@ -149,62 +145,21 @@ func newCallError(operation string, o *CallOption, err error) *CallError {
 }
 
 // callError returns err, an error of the current request, as a *CallError, unless it contains one.
-func (c *Communicator) callError(err error) error {
+func (e *engine) callError(err error) error {
 	if _, ok := errors.AsType[*CallError](err); ok {
 		return err
 	}
-	return c.newCallError(err)
+	return e.newCallError(err)
 }
 
-func (c *Communicator) newCallError(err error) *CallError {
-	r := &c.call.request
-	e := newCallError(r.coll.String(), &r.opts, err)
+func (e *engine) newCallError(err error) *CallError {
+	r := &e.call.request
+	made := newCallError(r.coll.String(), &r.opts, err)
 	if !r.coll.exchangesLengths() {
-		e.DType, e.Count = r.dtype, r.count
+		made.DType, made.Count = r.dtype, r.count
 	}
-	if c.size > 1 {
-		e.Seq = c.number(c.seq)
+	if e.size > 1 {
+		made.Seq = e.number(e.seq)
 	}
-	return e
-}
-
-// position is a line of a program.
-type position struct {
-	file string // the full path
-	line int
-}
-
-// String returns the line with the file and its directory, which are the same on all machines.
-func (p *position) String() string {
-	file := filepath.ToSlash(p.file)
-	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), p.line)
-}
-
-// caller returns the line of the program that makes the call, nil if there is none on the stack: the first
-// function that is not goccl's. If inKernel is set, or a panic is handled, functions above step are a kernel's.
-func caller(inKernel bool) *position {
-	pcs := make([]uintptr, 256)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			inKernel = true
-		case f.Function == stepFunction:
-			inKernel = false
-		case !inKernel && isProgram(f):
-			return &position{f.File, f.Line}
-		}
-		if !more {
-			return nil
-		}
-	}
-}
-
-// stepFunction is the function below which a kernel runs.
-const stepFunction = library.Prefix + "ccl.(*Communicator).step"
-
-// isProgram reports whether a function belongs neither to goccl nor to the Go runtime.
-func isProgram(f runtime.Frame) bool {
-	return !library.Has(f.Function, f.File) && !strings.HasPrefix(f.Function, "runtime.")
+	return made
 }

@@ -24,8 +24,8 @@ func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors
 	if err := c.start(ctx, a.coll, opts); err != nil {
 		return err
 	}
-	c.tensors = appendBuffers(c.tensors[:0], tensors) // not before: another call may have used them
-	return c.end(c.allReduceCoalesced(ctx, &a, c.tensors, opts))
+	c.engine.scratch.tensors = appendBuffers(c.engine.scratch.tensors[:0], tensors) // not before: another call may have used them
+	return c.engine.end(c.engine.allReduceCoalesced(ctx, &a, c.engine.scratch.tensors, opts))
 }
 
 func appendBuffers[T Element](buffers []Buffer, tensors [][]T) []Buffer {
@@ -42,43 +42,43 @@ const (
 	bundleBytes = 1 << 20
 )
 
-func (c *Communicator) allReduceCoalesced(ctx context.Context, a *arguments, tensors []Buffer, opts []CallOption) error {
-	if err := c.checkCoalesced(a, tensors); err != nil {
-		return c.rejectCall(a, opts, err)
+func (e *engine) allReduceCoalesced(ctx context.Context, a *arguments, tensors []Buffer, opts []CallOption) error {
+	if err := e.checkCoalesced(a, tensors); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {
 		lengths = fingerprint.Mix(lengths ^ uint64(t.Len()))
 	}
 
-	c.coalesced = tensors
+	e.scratch.coalesced = tensors
 	var err error
 	for err == nil && len(tensors) > 0 {
 		n := bundle(tensors)
-		err = c.reduceBundle(ctx, a, tensors[:n], lengths, opts)
+		err = e.reduceBundle(ctx, a, tensors[:n], lengths, opts)
 		tensors = tensors[n:]
 	}
-	c.coalesced = nil // not deferred: abandon does it for a kernel that does not return
+	e.scratch.coalesced = nil // not deferred: abandon does it for a kernel that does not return
 	return err
 }
 
-func (c *Communicator) checkCoalesced(a *arguments, tensors []Buffer) error {
+func (e *engine) checkCoalesced(a *arguments, tensors []Buffer) error {
 	const operation = "all_reduce_coalesced"
-	total, places := 0, c.places[:0]
+	total, spans := 0, e.scratch.spans[:0]
 	for _, t := range tensors {
 		total += t.Len()
 		if t.Len() > 0 {
-			places = append(places, t.data)
+			spans = append(spans, t.data)
 		}
 	}
-	c.places = places
+	e.scratch.spans = spans
 	if total == 0 {
 		return (&InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}).orMore()
 	}
-	slices.SortFunc(places, comparePlaces)
-	for i := range len(places) - 1 {
-		if overlap(places[i], places[i+1]) {
-			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(places[i]), len(places[i+1]))}
+	slices.SortFunc(spans, comparePlaces)
+	for i := range len(spans) - 1 {
+		if overlap(spans[i], spans[i+1]) {
+			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(spans[i]), len(spans[i+1]))}
 		}
 	}
 	return a.op.Check(a.coll, a.dtype)
@@ -100,14 +100,14 @@ func bundle(tensors []Buffer) int {
 }
 
 // reduceBundle reduces tensors that travel together.
-func (c *Communicator) reduceBundle(ctx context.Context, a *arguments, tensors []Buffer, lengths uint64, opts []CallOption) error {
+func (e *engine) reduceBundle(ctx context.Context, a *arguments, tensors []Buffer, lengths uint64, opts []CallOption) error {
 	whole := tensors[0]
 	if len(tensors) > 1 {
 		n := 0
 		for _, t := range tensors {
 			n += t.Len()
 		}
-		whole.data = c.bundled.Bytes(n << whole.shift)
+		whole.data = e.scratch.bundled.Bytes(n << whole.shift)
 		at := whole.data
 		for _, t := range tensors {
 			at = at[copy(at, t.data):]
@@ -117,11 +117,11 @@ func (c *Communicator) reduceBundle(ctx context.Context, a *arguments, tensors [
 		return nil // on all ranks
 	}
 	vector := arguments{dtype: a.dtype, op: a.op, send: whole}
-	r := c.ask(a.coll, a.dtype, c.premultiplied(&vector), whole, opts)
+	r := e.ask(a.coll, a.dtype, e.premultiplied(&vector), whole, opts)
 	r.op, r.lengths = a.op, lengths
 	// The first tensor represents all: ranks that share their tensors share this one.
 	r.writes = tensors[slices.IndexFunc(tensors, func(t Buffer) bool { return t.Len() > 0 })].data
-	if err := c.step(ctx, r); err != nil || len(tensors) == 1 {
+	if err := e.step(ctx, r); err != nil || len(tensors) == 1 {
 		return err
 	}
 	from := whole.data

@@ -6,14 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
-	"github.com/goccl/goccl/ccl/internal/lifetime"
-	"github.com/goccl/goccl/ccl/internal/reducer"
-	"github.com/goccl/goccl/ccl/internal/verbs"
-	"github.com/goccl/goccl/internal/flight"
-	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -24,66 +18,13 @@ import (
 // Name, Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight at any time.
 // The buffers of the last call stay reachable until the next one.
 type Communicator struct {
-	_          [padBytes]byte
-	ep         transport.Endpoint
-	memory     transport.Memory      // nil: ranks do not share memory
-	regions    transport.Regions     // not nil: they do not, but can
-	parts      transport.Parts       // not nil: ranks send each other parts of their inputs
-	native     transport.Collectives // not nil: the transport has collectives of its own
-	rank, size int
-	name       string
-	global     []int // ranks in the first group, by rank; nil: this is the first group
-	selector   Selector
-	levels     *levels // nil: all ranks are on one node
-	isLevel    bool    // it is a level of another group
-	queue      queue
-	messages   messages
-	unasked    failedWorks // for Drain
-	logger     *slog.Logger
-	totals     *totals                         // nil: not logged
-	chosen     map[string]bool                 // choices that were logged; nil: they are not
-	warned     map[string]bool                 // labels that the ranks of a call differ in
-	isDebug    bool                            // calls show their labels
-	tell       func(*Communicator, *CallError) // of WithFailures, or nil
-	warn       func(seq uint64, missing []int)
-
-	made      transport.Region       // by the last call that made one
-	shared    []byte                 // its memory
-	none      *AllocationFailedError // or the reason that no rank has it
-	allocated []transport.Region
-	retained  atomic.Int64 // successful calls of Retain without their Release
-	placed    bool         // buffers may lie in memory of regions
-
-	ended atomic.Pointer[error] // the failure of the group, for after the endpoint was freed
-
-	guard  transport.FaultGuard // nil: shared memory cannot vanish
-	faults bool                 // whether faults were panics before the call
-
-	observer verbs.Observer // nil: no one watches the verbs of kernels
-
-	life      lifetime.Lifetime
-	inside    bool                          // the current call has started to synchronise
-	claiming  bool                          // this rank runs the bodies of other ranks
-	running   bool                          // a kernel runs
-	before    *transport.Failure            // the group has failed in an earlier call
-	differ    atomic.Pointer[MismatchError] // of the call in which ranks made different calls
-	seq       uint64                        // of the last call entered or refused
-	joined    uint64                        // the calls that New made; users' calls count from there
-	call      Call
-	recorder  *recorder // nil: a group of one rank
-	lane      flight.Lane
-	timedFrom int // length in bytes from which records have times
-	lengths   lengths
-	spare     memory.Scratch // for inputs that the engine makes
-	bundled   memory.Scratch // for tensors that travel together
-	wide      Buffer         // the result of performWide
-	tensors   []Buffer
-	coalesced []Buffer // all tensors of the call
-	places    [][]byte // of them
-	entry     transport.Arrival
-	plans     [planCache]plan
-	latest    [len(collectives)]*plan // used last, by collective; another may have taken its place
-	_         [padBytes]byte
+	_        [padBytes]byte
+	engine   engine
+	queue    queue
+	messages messages
+	unasked  failedWorks // for Drain
+	options  Option      // of the groups that are made of this one
+	_        [padBytes]byte
 }
 
 // padBytes before and after the memory that a rank writes in every call keep other ranks' memory
@@ -193,56 +134,59 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c := unopened(ep)
 	if err := c.open(ctx, opts...); err != nil {
 		_ = c.Close()
-		return nil, initializationFailed(ep.Name(), c.name, err)
+		return nil, initializationFailed(ep.Name(), c.engine.name, err)
 	}
-	c.logJoined()
+	c.engine.journal.logJoined(ep.Name())
 	return c, nil
 }
 
 // unopened returns a communicator for open.
 func unopened(ep transport.Endpoint) *Communicator {
-	c := &Communicator{
-		ep: ep, memory: ep.Memory(), rank: ep.Rank(), size: ep.Size(),
-		logger: slog.New(slog.DiscardHandler),
-	}
-	c.regions, _ = ep.(transport.Regions)
-	c.parts, _ = ep.Staging().(transport.Parts)
-	c.native, _ = ep.(transport.Collectives)
-	c.guard, _ = ep.(transport.FaultGuard)
-	c.observer, _ = ep.(verbs.Observer)
-	c.life.Open()
-	c.queue.serve = c.serve
-	c.messages.engine.Init(ep, p2pGroup{c})
+	c := &Communicator{}
+	c.engine.set(ep)
+	c.unasked.engine = &c.engine
+	c.queue.engine, c.queue.unasked, c.queue.start = &c.engine, &c.unasked, c.queue.serve
+	c.messages.engine, c.messages.unasked = &c.engine, &c.unasked
+	c.messages.moving.Init(ep, p2pGroup{&c.engine})
 	return c
 }
 
 // open joins the ranks. After an error the caller closes c.
 func (c *Communicator) open(ctx context.Context, opts ...Option) error {
-	var number uint64
-	var dir string
-	var times bool
-	for _, o := range opts {
-		dir, times = cmp.Or(o.flight, dir), times || o.times
-		if o.selector != nil {
-			c.selector = o.selector
-		}
-		if o.logger != nil {
-			c.logger = o.logger
-		}
-		if o.failures != nil {
-			c.tell = o.failures
-		}
-		if o.name != "" {
-			c.name, c.global, number, c.recorder = o.name, o.global, o.number, o.recorder
-		}
+	o := &c.options
+	for _, next := range opts {
+		o.add(next)
 	}
-	err := c.init(ctx)
-	if err == nil && c.size > 1 {
-		if err = c.startRecords(number, dir, times); err == nil {
+	e := &c.engine
+	e.name, e.global, e.selector, e.records.recorder = o.name, o.global, o.selector, o.recorder
+	e.journal.logger = cmp.Or(o.logger, e.journal.logger)
+	if o.failures != nil {
+		e.failures.tell = func(err *CallError) { o.failures(c, err) }
+	}
+	err := e.join(ctx)
+	if err == nil && e.size > 1 {
+		if err = e.records.open(o.number, o.flight, o.times); err == nil {
 			err = c.splitByNode(ctx)
 		}
 	}
 	return err
+}
+
+// add replaces what next sets.
+func (o *Option) add(next Option) {
+	o.flight, o.times = cmp.Or(next.flight, o.flight), o.times || next.times
+	if next.selector != nil {
+		o.selector = next.selector
+	}
+	if next.logger != nil {
+		o.logger = next.logger
+	}
+	if next.failures != nil {
+		o.failures = next.failures
+	}
+	if next.name != "" {
+		o.name, o.global, o.number, o.recorder = next.name, next.global, next.number, next.recorder
+	}
 }
 
 // initializationFailed is the error of a group that could not be set up. group is its name, "" for
@@ -263,48 +207,12 @@ func initializationCause(err error) error {
 	return err
 }
 
-func (c *Communicator) init(ctx context.Context) error {
-	if ctx == nil {
-		return nilContext("new")
-	}
-	if c.selector == nil {
-		s, err := newRegistered(c.size)
-		if err != nil {
-			return err
-		}
-		c.selector = s
-	}
-	c.isDebug = c.selector.Debug()
-	if n := c.selector.WorldSize(); n != c.size {
-		return fmt.Errorf("the settings are for %d ranks, and the transport connects %d: make them for as many (config.Request.Ranks)", n, c.size)
-	}
-	c.call = Call{comm: c, reducer: reducer.New(c.size)}
-	if call := &c.call; c.parts != nil {
-		call.partOfPiece = func(to int) (lo, hi int) { return call.partFor(to, call.pieceLo, call.pieceHi) }
-	}
-	c.warn = c.warnOf
-	c.ep.SetTimeout(transport.Timeout{After: c.selector.Timeout(), Warn: c.warn})
-	if c.size == 1 {
-		return transport.ContextError(ctx)
-	}
-	c.panicOnFaults()
-	defer c.restoreFaults()
-	err := c.caught(func() error { return c.agree(ctx) })
-	if c.joined = c.seq; c.placedRanks() != nil {
-		c.joined++ // see splitByNode
-	}
-	return err
-}
-
-// number returns the number of a call as users count: from 1, without the calls that New made.
-func (c *Communicator) number(seq uint64) uint64 { return seq - min(seq, c.joined) }
-
 // Rank returns this rank's number in the group, 0 <= Rank < Size, or -1 if c is nil.
 func (c *Communicator) Rank() int {
 	if c == nil {
 		return -1
 	}
-	return c.rank
+	return c.engine.rank
 }
 
 // Size returns the number of ranks in the group, or -1 if c is nil.
@@ -312,15 +220,15 @@ func (c *Communicator) Size() int {
 	if c == nil {
 		return -1
 	}
-	return c.size
+	return c.engine.size
 }
 
 // Transport returns the name of the transport that connects the group, "" if c is nil.
 func (c *Communicator) Transport() string {
-	if c == nil || c.ep == nil { // nil or zero
+	if c == nil || c.engine.ep == nil { // nil or zero
 		return ""
 	}
-	return c.ep.Name()
+	return c.engine.ep.Name()
 }
 
 // Selector returns the group's Selector, nil if c is nil.
@@ -328,17 +236,17 @@ func (c *Communicator) Selector() Selector {
 	if c == nil {
 		return nil
 	}
-	return c.selector
+	return c.engine.selector
 }
 
 // LastChoice returns the kernel of this rank's last call, and why it was chosen. It is zero before
 // the first call, after a barrier, which has no kernel, and in a group of one rank. It must not be
 // called while a call is running; after a rejected call its result is undefined.
 func (c *Communicator) LastChoice() Choice {
-	if c == nil || c.call.plan == nil {
+	if c == nil || c.engine.call.plan == nil {
 		return Choice{}
 	}
-	return c.call.plan.choice
+	return c.engine.call.plan.choice
 }
 
 // Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError.
@@ -350,17 +258,17 @@ func (c *Communicator) Close() error {
 		return c.unmade("close")
 	}
 	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
-	if !c.life.Close() {
+	if !c.engine.holds.life.Close() {
 		return nil
 	}
-	if err != nil && c.ep.Failure() != nil {
+	if err != nil && c.engine.ep.Failure() != nil {
 		err = nil // they fail in any case
 	}
-	err = errors.Join(err, c.ep.Close(), c.levels.close())
-	if releases := c.messages.engine.Stop(); !releases {
-		err = errors.Join(err, c.drop()) // the hold of messages
+	err = errors.Join(err, c.engine.ep.Close(), c.engine.levels.close())
+	if releases := c.messages.moving.Stop(); !releases {
+		err = errors.Join(err, c.engine.holds.drop()) // the hold of messages
 	}
-	return errors.Join(err, c.drop())
+	return errors.Join(err, c.engine.holds.drop())
 }
 
 // Abort fails the group on all ranks, including calls that are running: they get AbortedError with
@@ -368,23 +276,23 @@ func (c *Communicator) Close() error {
 // another rank gave up, and they get that error. Abort never waits. It does nothing if the group
 // has failed, has one rank, or is nil. Any goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
-	if c == nil || c.size == 1 {
+	if c == nil || c.engine.size == 1 {
 		return // such a group cannot fail
 	}
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	if !c.life.HoldOpen() {
+	if !c.engine.holds.life.HoldOpen() {
 		return // closed
 	}
-	by := c.rank
-	if passed, ok := cause.(*AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.size { //nolint:errorlint // a wrapped one is this rank's own cause
+	by := c.engine.rank
+	if passed, ok := cause.(*AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.engine.size { //nolint:errorlint // a wrapped one is this rank's own cause
 		by, cause = passed.By, passed.Cause
 	}
-	c.ep.Fail(&transport.Failure{
+	c.engine.ep.Fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: by, Text: cause.Error(), Reason: rejectionIn(cause), Cause: cause,
 	})
-	_ = c.drop()
+	_ = c.engine.holds.drop()
 }
 
 // Err returns the failure of the group, nil if it has not failed, and ErrInvalidCommunicator if c
@@ -393,15 +301,5 @@ func (c *Communicator) Err() error {
 	if c == nil {
 		return c.unmade("err")
 	}
-	if !c.life.Hold() {
-		if cause := c.ended.Load(); cause != nil {
-			return *cause
-		}
-		return nil
-	}
-	defer c.drop() //nolint:errcheck // Close has returned already
-	if f := c.ep.Failure(); f != nil {
-		return c.cause(f)
-	}
-	return nil
+	return c.engine.err()
 }

@@ -13,14 +13,16 @@ import (
 
 // Debug reports whether the group's configuration sets debug on this rank; not if c is nil or zero. It may be called
 // concurrently.
-func (c *Communicator) Debug() bool { return c != nil && c.selector != nil && c.selector.Debug() }
+func (c *Communicator) Debug() bool {
+	return c != nil && c.engine.selector != nil && c.engine.selector.Debug()
+}
 
 var seal = maphash.MakeSeed()
 
 // asynchronous returns the options of a call that the caller starts and does not wait for.
-func (c *Communicator) asynchronous(o CallOption) CallOption {
+func (e *engine) asynchronous(o CallOption) CallOption {
 	o.queued = true
-	if c.selector.Debug() {
+	if e.isDebug {
 		o.started = caller(false)
 	}
 	return o
@@ -28,23 +30,23 @@ func (c *Communicator) asynchronous(o CallOption) CallOption {
 
 // warnOfLabels warns if ranks have entered the current call with different labels, once for each
 // label of this rank: they may have made calls of one shape in different orders.
-func (c *Communicator) warnOfLabels() {
+func (e *engine) warnOfLabels() {
 	var others []int
-	for r := range c.size {
-		if (c.ep.Fingerprint(r)[0]^c.entry.Fingerprint[0])&fingerprint.LabelBits != 0 {
+	for r := range e.size {
+		if (e.ep.Fingerprint(r)[0]^e.entry.Fingerprint[0])&fingerprint.LabelBits != 0 {
 			others = append(others, r)
 		}
 	}
-	label := c.call.opts.label
-	if others == nil || c.warned[label] {
+	label := e.call.opts.label
+	if others == nil || e.journal.warned[label] {
 		return
 	}
-	if c.warned == nil {
-		c.warned = map[string]bool{}
+	if e.journal.warned == nil {
+		e.journal.warned = map[string]bool{}
 	}
-	c.warned[label] = true
-	c.log(slog.LevelWarn, "ranks give one call different labels; WithKey makes that an error", "call", c.number(c.seq),
-		"collective", c.call.coll, "label", label, "others", others)
+	e.journal.warned[label] = true
+	e.journal.log(slog.LevelWarn, "ranks give one call different labels; WithKey makes that an error", "call", e.number(e.seq),
+		"collective", e.call.coll, "label", label, "others", others)
 }
 
 // sums are the hashes of a call's buffers.
@@ -57,9 +59,9 @@ type sums struct {
 // have given them back.
 func (w *Work) seal() {
 	w.sums = sums{}
-	if c := w.comm; c.selector.Debug() && c.life.HoldOpen() {
+	if e := w.engine; e.isDebug && e.holds.life.HoldOpen() {
 		w.sums = sums{true, w.sum(w.args.send, w.args.recv), w.sum(w.args.send)}
-		_ = c.drop() // Close has returned already
+		_ = e.holds.drop() // Close has returned already
 	}
 }
 

@@ -1,7 +1,7 @@
 package ccl
 
-// LastCallOf is Communicator.lastCall for tests outside of the package.
-func LastCallOf(c *Communicator, rank int) (LastCall, bool) { return c.lastCall(rank) }
+// LastCallOf is records.lastCall for tests outside of the package.
+func LastCallOf(c *Communicator, rank int) (LastCall, bool) { return c.engine.records.lastCall(rank) }
 
 // IsAwaited is Work.isAwaited for tests outside of the package.
 func IsAwaited(w *Work) bool { return w.isAwaited() }

@@ -87,39 +87,39 @@ func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts,
 	}, &lists{counts: counts, displs: displs}, opts)
 }
 
-func (c *Communicator) allGather(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+func (e *engine) allGather(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
 	p := partsOf(a, l, opts)
-	if err := p.check(c.size, c.rank); err != nil {
-		return c.rejectCall(a, opts, err)
+	if err := p.check(e.size, e.rank); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
-	return c.moveBlocks(ctx, c.ask(a.coll, a.dtype, a.send, a.recv, opts), &p.blocks, 0)
+	return e.moveBlocks(ctx, e.ask(a.coll, a.dtype, a.send, a.recv, opts), &p.blocks, 0)
 }
 
 // gatherOrScatter makes a gather or a scatter. Unless all blocks have the same length, only the root
 // knows their lengths, and the ranks exchange them first.
-func (c *Communicator) gatherOrScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+func (e *engine) gatherOrScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
 	p := partsOf(a, l, opts)
-	if err := c.checkParts(a, &p, opts); err != nil {
-		return c.rejectCall(a, opts, err)
+	if err := e.checkParts(a, &p, opts); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
 
 	moves, exchanges := a.coll, a.coll.exchangesLengths()
 	if exchanges {
-		if err := c.agreeOnLengths(ctx, a, p.each, l.counts, opts); err != nil {
+		if err := e.agreeOnLengths(ctx, a, p.each, l.counts, opts); err != nil {
 			return err
 		}
-		p.counts = c.lengths.counts
+		p.counts = e.scratch.lengths.counts
 		if moves = CollGather; a.coll == collScatterLengths {
 			moves = CollScatter
 		}
 	}
-	if err := p.sum(c.size); err != nil {
-		return c.rejectCall(a, opts, err)
+	if err := p.sum(e.size); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
 
-	r := c.ask(moves, a.dtype, a.send, a.recv, opts)
+	r := e.ask(moves, a.dtype, a.send, a.recv, opts)
 	r.isJoined = exchanges
-	return c.moveBlocks(ctx, r, &p.blocks, a.root)
+	return e.moveBlocks(ctx, r, &p.blocks, a.root)
 }
 
 // parts are the buffers of a gather or a scatter: a rank's part, and the whole, one block for
@@ -144,17 +144,17 @@ func partsOf(a *arguments, l *lists, opts []CallOption) parts {
 }
 
 // checkParts checks the arguments of a gather or a scatter.
-func (c *Communicator) checkParts(a *arguments, p *parts, opts []CallOption) error {
-	if err := c.checkRoot(a, opts); err != nil {
+func (e *engine) checkParts(a *arguments, p *parts, opts []CallOption) error {
+	if err := e.checkRoot(a, opts); err != nil {
 		return err
 	}
-	if c.rank != a.root {
+	if e.rank != a.root {
 		return p.checkAbsent()
 	}
 	if a.coll.exchangesLengths() {
 		p.counts = notNil(p.counts)
 	}
-	return p.check(c.size, c.rank)
+	return p.check(e.size, e.rank)
 }
 
 // check checks the parts of a rank that has the whole.
@@ -191,28 +191,28 @@ func (p *parts) checkAbsent() error {
 }
 
 // moveBlocks makes the call of a gather or a scatter whose arguments are valid.
-func (c *Communicator) moveBlocks(ctx context.Context, r *request, b *blocks, root int) error {
+func (e *engine) moveBlocks(ctx context.Context, r *request, b *blocks, root int) error {
 	b.put(r)
 	r.root = root
 	longest, total := b.longest<<r.in.shift, b.total<<r.in.shift
 	if r.coll != CollScatter {
 		r.bytes, r.total, r.displs = longest, total, b.displs
-		return c.step(ctx, r)
+		return e.step(ctx, r)
 	}
 	r.bytes, r.total = total, longest
-	if c.rank == root {
-		r.in = c.pack(r.in, b)
+	if e.rank == root {
+		r.in = e.pack(r.in, b)
 	}
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
 // pack returns the blocks of a buffer without gaps, in rank order: in the buffer itself if they
 // lie there like that, otherwise in memory of the communicator.
-func (c *Communicator) pack(send Buffer, b *blocks) Buffer {
+func (e *engine) pack(send Buffer, b *blocks) Buffer {
 	if layout.Packed(b.counts, b.displs) {
 		return send.Slice(0, b.total)
 	}
-	to := c.spareBuffer(b.total, send.shift)
+	to := e.spareBuffer(b.total, send.shift)
 	at := 0
 	for r, n := range b.counts {
 		copy(to.Slice(at, at+n).data, send.Slice(b.displs[r], b.displs[r]+n).data)

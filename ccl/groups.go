@@ -31,24 +31,24 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
-	c.lengths.local = append(c.lengths.local[:0], int64(color), int64(key))
-	err := c.exchangeLengths(ctx, &arguments{coll: coll}, opts)
-	number := c.seq
+	c.engine.scratch.lengths.local = append(c.engine.scratch.lengths.local[:0], int64(color), int64(key))
+	err := c.engine.exchangeLengths(ctx, &arguments{coll: coll}, opts)
+	number := c.engine.seq
 	var members []int
-	for r := 0; err == nil && r < c.size; r++ {
-		if color >= 0 && c.lengths.all[2*r] == int64(color) {
+	for r := 0; err == nil && r < c.engine.size; r++ {
+		if color >= 0 && c.engine.scratch.lengths.all[2*r] == int64(color) {
 			members = append(members, r)
 		}
 	}
 	slices.SortStableFunc(members, func(r, s int) int {
-		return cmp.Compare(c.lengths.all[2*r+1], c.lengths.all[2*s+1])
+		return cmp.Compare(c.engine.scratch.lengths.all[2*r+1], c.engine.scratch.lengths.all[2*s+1])
 	})
-	if c.end(err) != nil || members == nil {
+	if c.engine.end(err) != nil || members == nil {
 		return nil, err
 	}
 	made, err := c.group(ctx, number, members)
 	if err != nil {
-		return nil, c.groupError(coll, number, opts, err)
+		return nil, c.engine.groupError(coll, number, opts, err)
 	}
 	return made, nil
 }
@@ -92,15 +92,15 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
-	if err := c.checkLists(coll, lists); err != nil {
-		return nil, c.end(c.rejectCall(&arguments{coll: coll}, opts, err))
+	if err := c.engine.checkLists(coll, lists); err != nil {
+		return nil, c.engine.end(c.engine.rejectCall(&arguments{coll: coll}, opts, err))
 	}
-	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
+	r := c.engine.ask(coll, 0, Buffer{}, Buffer{}, opts)
 	r.counts = flatten(lists)
 	r.lengths = fingerprint.HashCounts(r.counts)
-	err := c.step(ctx, r)
-	number := c.seq
-	if err = c.end(err); err != nil {
+	err := c.engine.step(ctx, r)
+	number := c.engine.seq
+	if err = c.engine.end(err); err != nil {
 		return nil, err
 	}
 	// Members of a group wait until this rank comes, or gives up with a reason.
@@ -108,7 +108,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	defer giveUp(nil)
 	made := make([]*Communicator, len(lists))
 	for i, members := range lists {
-		if !slices.Contains(members, c.rank) {
+		if !slices.Contains(members, c.engine.rank) {
 			continue
 		}
 		group, failed := c.group(ctx, groupNumber(number, i), members)
@@ -125,60 +125,26 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			_ = group.Close() // the error says why
 		}
 	}
-	return nil, c.groupError(coll, number, opts, err)
+	return nil, c.engine.groupError(coll, number, opts, err)
 }
 
 // groupError returns err, the error of setting up a group, as the error of call number seq, which made it: the
 // failure of this group, if that has failed meanwhile.
-func (c *Communicator) groupError(coll Collective, seq uint64, opts []CallOption, err error) error {
-	if !c.life.Hold() {
+func (e *engine) groupError(coll Collective, seq uint64, opts []CallOption, err error) error {
+	if !e.holds.life.Hold() {
 		return outsideCall(coll, opts, err)
 	}
-	defer c.drop() //nolint:errcheck // Close has returned already
-	f := c.ep.Failure()
+	defer e.holds.drop() //nolint:errcheck // Close has returned already
+	f := e.ep.Failure()
 	if f == nil {
 		return outsideCall(coll, opts, err)
 	}
 	o := mergeCallOptions(opts)
-	failed := c.failureError(coll, f, "making the group")
-	failed.Seq = c.number(seq)
-	e := newCallError(coll.String(), &o, failed)
-	e.Seq = failed.Seq
-	return c.notify(e)
-}
-
-func (c *Communicator) checkLists(coll Collective, lists [][]int) error {
-	if len(lists) > maxLists {
-		return &InvalidArgumentError{coll.String(), fmt.Sprintf("%d lists: at most %d groups are made at once", len(lists), maxLists)}
-	}
-	for i, members := range lists {
-		if err := c.checkMembers(members); err != nil {
-			where := ""
-			if coll == collForm {
-				where = fmt.Sprintf("list %d: ", i)
-			}
-			return &InvalidArgumentError{coll.String(), where + err.Error()}
-		}
-	}
-	return nil
-}
-
-// checkMembers checks the ranks of a group to be.
-func (c *Communicator) checkMembers(members []int) error {
-	if len(members) == 0 {
-		return errors.New("the group has no ranks")
-	}
-	named := make([]bool, c.size)
-	for _, r := range members {
-		switch {
-		case r < 0 || r >= c.size:
-			return fmt.Errorf("%d is not a rank of a group of %d (0 to %d)", r, c.size, c.size-1)
-		case named[r]:
-			return fmt.Errorf("rank %d is named twice", r)
-		}
-		named[r] = true
-	}
-	return nil
+	failed := e.failures.failureError(coll, f, "making the group")
+	failed.Seq = e.number(seq)
+	made := newCallError(coll.String(), &o, failed)
+	made.Seq = failed.Seq
+	return e.failures.notify(made)
 }
 
 // flatten returns lists as one: before the elements of each list is their number.
@@ -203,11 +169,11 @@ func listsText(flat []int) string {
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<transport.GroupCallBits-1)))
-	if c.placedRanks() == nil {
-		return c.subgroup(ctx, number, members, name, c.selector.ForGroup)
+	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.engine.number(number&(1<<transport.GroupCallBits-1)))
+	if c.engine.placedRanks() == nil {
+		return c.subgroup(ctx, number, members, name, c.engine.selector.ForGroup)
 	}
-	return c.subgroup(ctx, number, members, name, partial{Selector: c.selector}.ForGroup)
+	return c.subgroup(ctx, number, members, name, partial{Selector: c.engine.selector}.ForGroup)
 }
 
 // subgroup is group with a name, to which the name of this group is added, and with a function that returns the Selector unless that is
@@ -215,43 +181,43 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 func (c *Communicator) subgroup(
 	ctx context.Context, number uint64, members []int, name string, selectorFor func(ranks int, origin string) (Selector, error),
 ) (*Communicator, error) {
-	if c.name != "" {
-		name += " of the group " + c.name
+	if c.engine.name != "" {
+		name += " of the group " + c.engine.name
 	}
-	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
-	if !c.life.HoldOpen() {
+	failed := func(err error) error { return initializationFailed(c.engine.ep.Name(), name, err) }
+	if !c.engine.holds.life.HoldOpen() {
 		return nil, failed(ErrClosed)
 	}
-	defer c.drop() //nolint:errcheck // Close has returned already
-	selector := c.selector
-	if !inOrder(members, c.size) {
+	defer c.engine.holds.drop() //nolint:errcheck // Close has returned already
+	selector := c.engine.selector
+	if !inOrder(members, c.engine.size) {
 		var err error
 		if selector, err = selectorFor(len(members), "a group "+name); err != nil {
 			return nil, failed(err)
 		}
 	}
 	within := ctx
-	if limit := c.selector.Timeout(); limit > 0 {
+	if limit := c.engine.selector.Timeout(); limit > 0 {
 		var cancel context.CancelFunc
 		within, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	ep, err := c.connect(within, number, members)
+	ep, err := c.engine.connect(within, number, members)
 	if err != nil {
 		return nil, failed(err)
 	}
-	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell), c.partOf(name, number, members))
+	return New(ctx, ep, WithSelector(selector), WithLogger(c.engine.journal.logger), WithFailures(c.options.failures), c.partOf(name, number, members))
 }
 
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.
 func (c *Communicator) partOf(name string, number uint64, members []int) Option {
 	o := Option{name: name, number: number}
 	for _, r := range members {
-		o.global = append(o.global, c.GlobalRank(r))
+		o.global = append(o.global, c.engine.globalRank(r))
 	}
 	if len(members) > 1 {
-		c.recorder.users.Add(1) // while this communicator still uses it
-		o.recorder = c.recorder
+		c.engine.records.recorder.users.Add(1) // while this communicator still uses it
+		o.recorder = c.engine.records.recorder
 	}
 	return o
 }
@@ -266,36 +232,13 @@ func inOrder(members []int, size int) bool {
 	return len(members) == size
 }
 
-// connect returns the endpoint of a group of members.
-func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	groups, ok := c.ep.(transport.Groups)
-	if !ok {
-		return nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())
-	}
-	return groups.Group(ctx, number, members)
-}
-
 // GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from
 // which this group was made. In the first group the two are the same. If c is nil, it returns -1.
 func (c *Communicator) GlobalRank(rank int) int {
-	switch {
-	case c == nil:
+	if c == nil {
 		return -1
-	case c.global == nil:
-		return rank
 	}
-	return c.global[rank]
-}
-
-// isOutside reports whether a rank stands for one of the job that is not in this group: package dist, which maps ranks of the
-// job to those of the group, has -1 for it.
-func (c *Communicator) isOutside(rank int, o CallOption) bool {
-	return rank == -1 && o.torch && c.global != nil
-}
-
-// outside says of a rank that isOutside.
-func (c *Communicator) outside() string {
-	return "is not in the group of " + transport.RanksText(c.global)
+	return c.engine.globalRank(rank)
 }
 
 // outsideError is an InvalidRootError with a text that has no rank of the group.
@@ -312,5 +255,5 @@ func (c *Communicator) Name() string {
 	if c == nil {
 		return ""
 	}
-	return c.name
+	return c.engine.name
 }

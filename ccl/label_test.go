@@ -10,7 +10,7 @@ import (
 // package's option.
 func TestRequestHasLabel(t *testing.T) {
 	label := func(opts ...CallOption) string {
-		return new(Communicator).ask(CollBarrier, 0, Buffer{}, Buffer{}, opts).opts.label
+		return new(engine).ask(CollBarrier, 0, Buffer{}, Buffer{}, opts).opts.label
 	}
 	require.Empty(t, label())
 	require.Equal(t, "loss", label(WithLabel("loss")))

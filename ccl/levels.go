@@ -23,55 +23,52 @@ const localNumber = 0
 // Nodes returns the number of nodes that the ranks of a group with two levels are on (see
 // Call.Node), 1 for every other group, and -1 if c is nil.
 func (c *Communicator) Nodes() int {
-	switch {
-	case c == nil:
+	if c == nil {
 		return -1
-	case c.levels == nil:
+	}
+	return c.engine.levels.count()
+}
+
+// count returns the number of nodes if there are two levels, otherwise 1.
+func (l *levels) count() int {
+	if l == nil {
 		return 1
 	}
-	return c.levels.nodes
+	return l.nodes
 }
 
 // splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it. They end it by a call, so that it
 // succeeds or fails on all.
 func (c *Communicator) splitByNode(ctx context.Context) error {
-	placed := c.placedRanks()
+	placed := c.engine.placedRanks()
 	if placed == nil {
 		return nil
 	}
 	err := c.formLevels(ctx, placed)
 	if err == nil {
-		c.seq++
-		last := transport.Arrival{Ctx: ctx, Seq: c.seq}
-		if limit := c.selector.Timeout(); limit > 0 { // after those who wait for the culprit itself
-			last.Limit = transport.Timeout{After: 3 * limit, Warn: c.warn}
+		c.engine.seq++
+		last := transport.Arrival{Ctx: ctx, Seq: c.engine.seq}
+		if limit := c.engine.selector.Timeout(); limit > 0 { // after those who wait for the culprit itself
+			last.Limit = transport.Timeout{After: 3 * limit, Warn: c.engine.warn}
 		}
-		if _, err = c.ep.Enter(&last); err == nil {
+		if _, err = c.engine.ep.Enter(&last); err == nil {
 			return nil
 		}
-		defer c.ep.Withdraw()
+		defer c.engine.ep.Withdraw()
 	}
-	f := c.failureOf(err, c.rank)
+	f := c.engine.failures.failureOf(err, c.engine.rank, c.engine.seq)
 	if passed, ok := errors.AsType[*AbortedError](err); ok && passed.Cause != nil { // another rank gave up
 		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
 	}
-	if f = c.ep.Fail(f); f.By != c.rank {
-		return c.cause(f)
+	if f = c.engine.ep.Fail(f); f.By != c.engine.rank {
+		return c.engine.failures.cause(f)
 	}
 	return err
 }
 
-// placedRanks returns the endpoint if it knows on which nodes the ranks are, and there can be groups by node.
-func (c *Communicator) placedRanks() transport.Nodes {
-	if placed, ok := c.ep.(transport.Nodes); ok && c.size > 1 && !c.isLevel {
-		return placed
-	}
-	return nil
-}
-
 func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) error {
 	nodes := placed.Nodes()
-	mine, first := ranksByNode(nodes, nodes[c.rank])
+	mine, first := ranksByNode(nodes, nodes[c.engine.rank])
 	name := "of " + transport.RanksText(mine) + ", which are on one node"
 	if len(mine) == 1 {
 		name = "of " + transport.RanksText(mine) + ", which is alone on its node"
@@ -80,20 +77,20 @@ func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) e
 	if err != nil {
 		return transport.Renumber(initializationCause(err), mine)
 	}
-	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
-	limit := c.selector.Timeout()
-	if err := c.formLevel(ctx, limit, placed, &c.levels.node, mine, "a level of one node"); err != nil {
+	c.engine.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
+	limit := c.engine.selector.Timeout()
+	if err := c.formLevel(ctx, limit, placed, &c.engine.levels.node, mine, "a level of one node"); err != nil {
 		return transport.Renumber(err, mine)
 	}
 	if !twoLevels(nodes, first) {
 		return nil
 	}
-	if c.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
-		if err := c.formLevel(ctx, 2*limit, placed, &c.levels.leaders, first, "the level of all nodes"); err != nil {
+	if c.engine.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
+		if err := c.formLevel(ctx, 2*limit, placed, &c.engine.levels.leaders, first, "the level of all nodes"); err != nil {
 			return transport.Renumber(err, first)
 		}
 	}
-	c.levels.nodes = len(first)
+	c.engine.levels.nodes = len(first)
 	return nil
 }
 
@@ -118,8 +115,8 @@ func twoLevels(nodes, first []int) bool {
 // formLevel makes a level. Its failures are those of the whole group, which reports them.
 func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, placed transport.Nodes, level **Level, members []int, which string) error {
 	name := fmt.Sprintf("of %s, %s", transport.RanksText(members), which)
-	if c.name != "" {
-		name += " of the group " + c.name
+	if c.engine.name != "" {
+		name += " of the group " + c.engine.name
 	}
 	selector, err := c.levelSelector(len(members), "a group "+name)
 	if err != nil {
@@ -136,22 +133,24 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 		return err
 	}
 	comm := unopened(ep)
-	comm.isLevel = true
+	comm.engine.isLevel = true
 	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
 	return comm.open(ctx, WithSelector(selector), c.partOf(name, 0, members))
 }
 
 // newLevel returns a group of members by node. It holds the group until free.
 func (c *Communicator) newLevel(comm *Communicator, members []int) *Level {
-	comm.life.Hold() // it is new, so this succeeds
-	return &Level{kernel: &c.call, comm: comm, ranks: members}
+	comm.engine.holds.life.Hold() // it is new, so this succeeds
+	return &Level{kernel: &c.engine.call, engine: &comm.engine, comm: comm, ranks: members}
 }
 
 // close closes the groups by node. A call of the whole group may still use their memory.
 func (l *levels) close() error { return l.each((*Communicator).Close) }
 
 // free ends the hold of the groups by node.
-func (l *levels) free() error { return l.each((*Communicator).drop) }
+func (l *levels) free() error {
+	return l.each(func(c *Communicator) error { return c.engine.holds.drop() })
+}
 
 func (l *levels) each(do func(*Communicator) error) (err error) {
 	if l == nil {
@@ -201,13 +200,13 @@ func (s ofConfigured) Debug() bool            { return s.whole.Debug() }
 // levelSelector returns the Selector of a level. It is that of a group without WithSelector where the configuration has no algorithm
 // for a group of that size.
 func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error) {
-	s, err := c.selector.ForGroup(ranks, origin)
+	s, err := c.engine.selector.ForGroup(ranks, origin)
 	if err != nil {
 		plain, none := newRegistered(ranks)
 		if none != nil {
 			return nil, err
 		}
-		s = ofConfigured{plain, c.selector}
+		s = ofConfigured{plain, c.engine.selector}
 	}
 	return partial{s, true}, nil
 }
@@ -218,8 +217,9 @@ func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error)
 // Call.Epilogue.
 type Level struct {
 	kernel *Call
-	comm   *Communicator
-	ranks  []int // in the call's group
+	engine *engine
+	comm   *Communicator // of the engine
+	ranks  []int         // in the call's group
 	opts   [1]CallOption
 
 	lists lists // of a call: the lengths of blocks
@@ -231,18 +231,18 @@ type Level struct {
 // A group has two levels if its ranks are on several nodes, some node has several of them, and the ranks of each node follow each
 // other, as launchers place them unless they are told otherwise.
 func (c *Call) Node() *Level {
-	if l := c.comm.levels; l == nil || l.nodes == 1 {
+	if l := c.engine.levels; l == nil || l.nodes == 1 {
 		return nil
 	}
-	return c.levelOf(c.comm.levels.node)
+	return c.levelOf(c.engine.levels.node)
 }
 
 // Leaders returns the level of the leaders, which are the first ranks of all nodes. It is nil on other ranks.
 func (c *Call) Leaders() *Level {
-	if c.comm.levels == nil {
+	if c.engine.levels == nil {
 		return nil
 	}
-	return c.levelOf(c.comm.levels.leaders)
+	return c.levelOf(c.engine.levels.leaders)
 }
 
 func (c *Call) levelOf(l *Level) *Level {
@@ -255,7 +255,7 @@ func (c *Call) levelOf(l *Level) *Level {
 // limit returns how long a call of the level may wait. The ranks of a node wait for their leader, who waits for other leaders, who
 // wait for their nodes: who waits for the culprit itself gives up first, so that the error names it.
 func (l *Level) limit() time.Duration {
-	c := l.kernel.comm
+	c := l.kernel.engine
 	limit := l.kernel.opts.timeout
 	if limit == 0 {
 		limit = c.selector.Timeout()
@@ -272,10 +272,10 @@ func (l *Level) limit() time.Duration {
 }
 
 // Rank returns this rank's number in the level.
-func (l *Level) Rank() int { return l.comm.rank }
+func (l *Level) Rank() int { return l.engine.rank }
 
 // Size returns the number of ranks of the level.
-func (l *Level) Size() int { return l.comm.size }
+func (l *Level) Size() int { return l.engine.size }
 
 // Ranks returns the ranks of the level by their numbers in the call, in ascending order. The caller does not change the slice.
 func (l *Level) Ranks() []int { return l.ranks }
@@ -296,7 +296,7 @@ func (l *Level) AllReduce(send, recv Buffer) error {
 // Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or disjoint from it; on other ranks it
 // is empty.
 func (l *Level) Reduce(send, recv Buffer, root int) error {
-	if l.comm.rank != root {
+	if l.engine.rank != root {
 		recv = recv.Slice(0, 0)
 	}
 	return l.call(&arguments{coll: CollReduce, op: l.op(), root: root, send: send, recv: recv}, nil)
@@ -326,7 +326,7 @@ func (l *Level) blocks() *lists {
 	}
 	for i, rank := range l.ranks {
 		end := rank + 1
-		if l == l.kernel.comm.levels.leaders {
+		if l == l.kernel.engine.levels.leaders {
 			end = l.kernel.Size()
 			if i+1 < len(l.ranks) {
 				end = l.ranks[i+1]
@@ -344,24 +344,24 @@ func (l *Level) blocks() *lists {
 func (l *Level) block(whole Buffer) Buffer {
 	at := 0
 	counts := l.blocks().counts
-	for _, n := range counts[:l.comm.rank] {
+	for _, n := range counts[:l.engine.rank] {
 		at += n
 	}
-	return whole.Slice(at, at+counts[l.comm.rank])
+	return whole.Slice(at, at+counts[l.engine.rank])
 }
 
 // call makes a call of the level.
 func (l *Level) call(a *arguments, blocks *lists) error {
 	c := l.kernel
 	a.dtype = c.plan.shape.DType
-	err := l.comm.run(c.comm.entry.Ctx, a, blocks, l.opts[:])
+	err := l.engine.run(c.engine.entry.Ctx, a, blocks, l.opts[:])
 	switch {
 	case c.err != nil:
 		return c.err
 	case err == nil:
 		return nil
 	}
-	f, what := l.comm.ep.Failure(), a.coll.String()+" of "+l.comm.name
+	f, what := l.engine.ep.Failure(), a.coll.String()+" of "+l.engine.name
 	if f == nil { // it was closed, or the kernel's buffers are wrong
 		return c.fail(fmt.Errorf("%s: %w", what, err))
 	}
@@ -371,13 +371,13 @@ func (l *Level) call(a *arguments, blocks *lists) error {
 // outward returns a failure of the level as one of the call's group.
 func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	out := *f
-	out.Seq = l.kernel.comm.seq
+	out.Seq = l.kernel.engine.seq
 	out.By = l.rankOf(f.By)
 	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
 	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRejected {
 		// The kernel's calls of the level do not match.
 		out.Kind, out.Ranks, out.Missing = transport.FailureAborted, nil, nil
-		out.Cause = l.comm.cause(f)
+		out.Cause = l.engine.failures.cause(f)
 		out.Text = out.Cause.Error()
 	}
 	return &out
@@ -386,7 +386,7 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 // rankOf returns the number in the call's group of a rank of the level. The number comes from another process.
 func (l *Level) rankOf(rank int) int {
 	if rank < 0 || rank >= len(l.ranks) {
-		return l.kernel.comm.rank
+		return l.kernel.engine.rank
 	}
 	return l.ranks[rank]
 }

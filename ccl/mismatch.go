@@ -17,16 +17,16 @@ import (
 // differing returns the error of a call that ranks have entered with different fingerprints. All
 // ranks read the same fingerprints and return the same error. If the fingerprints have only a
 // hash of the field that differs, all ranks exchange its text in one more synchronisation.
-func (c *Communicator) differing(err *transport.MismatchError) error {
-	prints := make([]fingerprint.Fingerprint, c.size)
+func (e *engine) differing(err *transport.MismatchError) error {
+	prints := make([]fingerprint.Fingerprint, e.size)
 	for r := range prints {
-		prints[r] = fingerprint.Decode(c.ep.Fingerprint(r))
+		prints[r] = fingerprint.Decode(e.ep.Fingerprint(r))
 	}
-	m, isHash := c.mismatch(prints)
+	m, isHash := e.mismatch(prints)
 	if isHash {
-		seq := c.seq
-		texts, err := c.exchange(c.entry.Ctx, c.hashedText(m.Field))
-		c.seq = seq // of the call that the error is about; the group makes no other
+		seq := e.seq
+		texts, err := e.exchange(e.entry.Ctx, e.hashedText(m.Field))
+		e.seq = seq // of the call that the error is about; the group makes no other
 		switch {
 		case errors.Is(err, transport.ErrFailed):
 			return err
@@ -45,7 +45,7 @@ func (c *Communicator) differing(err *transport.MismatchError) error {
 			}
 		}
 	}
-	c.differ.Store(m)
+	e.failures.differ.Store(m)
 	return m
 }
 
@@ -73,8 +73,8 @@ func differingList(texts []string) (field string, lists []string) {
 }
 
 // hashedText returns the text of the field that this rank's fingerprint has a hash of.
-func (c *Communicator) hashedText(field string) string {
-	r := &c.call.request
+func (e *engine) hashedText(field string) string {
+	r := &e.call.request
 	switch field {
 	case "op":
 		return r.op.String()
@@ -86,13 +86,13 @@ func (c *Communicator) hashedText(field string) string {
 		return listsText(r.counts)
 	}
 	lengths := r.counts
-	for _, t := range c.coalesced {
+	for _, t := range e.scratch.coalesced {
 		lengths = append(lengths, t.Len())
 	}
 	switch {
 	case lengths != nil:
 	case r.each > 0:
-		lengths = slices.Repeat([]int{r.each}, c.size)
+		lengths = slices.Repeat([]int{r.each}, e.size)
 	default:
 		lengths = []int{r.count}
 	}
@@ -101,7 +101,7 @@ func (c *Communicator) hashedText(field string) string {
 
 // mismatch returns the first field in which fingerprints differ, and whether they have only a
 // hash of it.
-func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, isHash bool) {
+func (e *engine) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, isHash bool) {
 	lengths := "counts"
 	switch Collective(prints[0].Collective) {
 	case collNewGroup:
@@ -132,9 +132,9 @@ func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchEr
 			isHash = true
 			return fmt.Sprintf("those with hash %08x", uint32(f.Counts))
 		}},
-		{"algorithm", func(f fingerprint.Fingerprint) string { return c.entryName(f.Entry) }},
+		{"algorithm", func(f fingerprint.Fingerprint) string { return e.entryName(f.Entry) }},
 	} {
-		texts := make([]string, c.size)
+		texts := make([]string, e.size)
 		for r, f := range prints {
 			texts[r] = field.text(f)
 		}

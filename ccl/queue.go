@@ -13,13 +13,14 @@ import (
 // queue holds the asynchronous calls of a communicator. One goroutine, started on demand, makes
 // them in order; it ends when the queue is empty.
 type queue struct {
+	engine      *engine
+	unasked     *failedWorks
 	length      atomic.Int64 // including the call that is running
-	waiting     atomic.Int64 // goroutines of the program that wait for a call
 	mu          sync.Mutex
 	first, last *Work
 	added       uint64        // calls so far
 	moved       chan struct{} // if a call waits for the queue: closed when the first call has ended
-	serve       func()        // Communicator.serve
+	start       func()        // serve; kept because a new one is an allocation
 }
 
 func (q *queue) append(w *Work) {
@@ -28,7 +29,7 @@ func (q *queue) append(w *Work) {
 	w.next = nil
 	if q.first == nil {
 		q.first = w
-		go q.serve()
+		go q.start()
 	} else {
 		q.last.next = w
 	}
@@ -38,9 +39,9 @@ func (q *queue) append(w *Work) {
 }
 
 // serve makes the calls of the queue until it is empty.
-func (c *Communicator) serve() {
+func (q *queue) serve() {
 	growStack(0)
-	for c.serveFirst() {
+	for q.serveFirst() {
 	}
 }
 
@@ -54,8 +55,7 @@ func growStack(i int) byte {
 }
 
 // serveFirst makes the first call of the queue and reports whether the queue has more.
-func (c *Communicator) serveFirst() (more bool) {
-	q := &c.queue
+func (q *queue) serveFirst() (more bool) {
 	q.mu.Lock()
 	w := q.first
 	q.mu.Unlock()
@@ -63,31 +63,31 @@ func (c *Communicator) serveFirst() (more bool) {
 	w.begun = time.Since(origin)
 	defer func() {
 		w.stopped = time.Since(origin)
-		c.noteFailed(w, err)
+		q.unasked.noteFailed(w, err)
 		more = q.remove(w, err)
 		if more && !returned { // the call has ended this goroutine
-			go q.serve()
+			go q.start()
 		}
 	}()
 	if w.sums.on {
-		if w.sums.on = c.life.HoldOpen(); w.sums.on { // until the last look at the buffers
-			defer c.drop() //nolint:errcheck // Close has returned already
+		if w.sums.on = q.engine.holds.life.HoldOpen(); w.sums.on { // until the last look at the buffers
+			defer q.engine.holds.drop() //nolint:errcheck // Close has returned already
 		}
 	}
-	err = c.runQueued(w)
+	err = q.runQueued(w)
 	returned = true
 	return
 }
 
 // runQueued makes the call of a Work whose turn it is.
-func (c *Communicator) runQueued(w *Work) error {
+func (q *queue) runQueued(w *Work) error {
 	if refusal := w.checkAtTurn(); refusal != nil {
-		if err := c.start(context.Background(), w.args.coll, w.opts[:]); err != nil {
+		if err := q.engine.start(context.Background(), w.args.coll, w.opts[:]); err != nil {
 			return err
 		}
-		return c.end(c.rejectCall(&w.args, w.opts[:], refusal))
+		return q.engine.end(q.engine.rejectCall(&w.args, w.opts[:], refusal))
 	}
-	if err := c.run(w.ctx, &w.args, w.lists, w.opts[:]); err != nil {
+	if err := q.engine.run(w.ctx, &w.args, w.lists, w.opts[:]); err != nil {
 		return err
 	}
 	if err := w.checkAtEnd(); err != nil {
@@ -127,24 +127,23 @@ func (q *queue) until(n uint64) <-chan struct{} {
 	return q.moved
 }
 
-// awaitQueue waits, before a synchronous call, until the calls in the queue are done. The call's
+// await waits, before a synchronous call, until the calls in the queue are done. The call's
 // own timeout bounds the whole wait; without one, the configured timeout bounds the wait for
 // each call in the queue. A call that gives up returns its error at once; for the other ranks it
 // is refused when the calls before it are done.
-func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []CallOption) error {
+func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) error {
 	if ctx == nil {
-		return c.giveUp(coll, nilContext(coll.String()))
+		return q.giveUp(coll, nilContext(coll.String()))
 	}
-	q := &c.queue
-	q.waiting.Add(1)
-	defer q.waiting.Add(-1)
+	q.engine.waiting.Add(1)
+	defer q.engine.waiting.Add(-1)
 	q.mu.Lock()
 	before := q.added
 	q.mu.Unlock()
 	ofCall := mergeCallOptions(opts).timeout
 	limit := ofCall
 	if ofCall == 0 {
-		limit = c.selector.Timeout()
+		limit = q.engine.selector.Timeout()
 	}
 	var timer *time.Timer
 	var late <-chan time.Time
@@ -158,15 +157,15 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 		select {
 		case <-moved: // its error belongs to its own Work
 		case <-done:
-			if c.Err() != nil { // which may have ended ctx, and ends the calls in the queue and then this one
+			if q.engine.err() != nil { // which may have ended ctx, and ends the calls in the queue and then this one
 				done, timer, limit = nil, nil, failureGrace
 				late = time.After(limit)
 				continue
 			}
-			return c.giveUp(coll, c.cancelled(coll, transport.ContextError(ctx)))
+			return q.giveUp(coll, q.engine.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
-			return c.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
-				coll, &TimeoutError{By: c.rank, After: limit}))
+			return q.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
+				coll, &TimeoutError{By: q.engine.rank, After: limit}))
 		}
 		if ofCall == 0 && timer != nil {
 			timer.Reset(limit)
@@ -176,10 +175,10 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 }
 
 // giveUp adds a call to the queue that refuses its call number. It returns err.
-func (c *Communicator) giveUp(coll Collective, err error) error {
-	w := &Work{ctx: context.Background(), comm: c, args: arguments{coll: coll}, refusal: err, gaveUp: true}
+func (q *queue) giveUp(coll Collective, err error) error {
+	w := &Work{ctx: context.Background(), engine: q.engine, args: arguments{coll: coll}, refusal: err, gaveUp: true}
 	w.opts[0].queued = true
 	w.end.L = &w.mu
-	c.queue.append(w)
+	q.append(w)
 	return err
 }

@@ -79,20 +79,20 @@ func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv 
 }
 
 // reduceForAll makes a reduction of which every rank gets a whole vector.
-func (c *Communicator) reduceForAll(ctx context.Context, a *arguments, opts []CallOption) error {
+func (e *engine) reduceForAll(ctx context.Context, a *arguments, opts []CallOption) error {
 	if err := a.checkReduction(a.recv, opts); err != nil {
-		return c.rejectCall(a, opts, err)
+		return e.rejectCall(a, opts, err)
 	}
-	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
 	r.op = a.op
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
-func (c *Communicator) reduce(ctx context.Context, a *arguments, opts []CallOption) error {
-	err := c.checkRoot(a, opts)
+func (e *engine) reduce(ctx context.Context, a *arguments, opts []CallOption) error {
+	err := e.checkRoot(a, opts)
 	switch {
 	case err != nil:
-	case c.rank == a.root:
+	case e.rank == a.root:
 		err = a.checkReduction(a.recv, opts)
 	case a.recv.Len() > 0:
 		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: 0, Actual: a.recv.Len()}
@@ -100,35 +100,35 @@ func (c *Communicator) reduce(ctx context.Context, a *arguments, opts []CallOpti
 		err = a.checkReduction(a.send, opts)
 	}
 	if err != nil {
-		return c.rejectCall(a, opts, err)
+		return e.rejectCall(a, opts, err)
 	}
-	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
 	r.op, r.root = a.op, a.root
 	r.count, r.bytes, r.total = a.send.Len(), len(a.send.data), len(a.send.data)
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
-func (c *Communicator) reduceScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
+func (e *engine) reduceScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
 	b := blocks{operation: a.coll.String(), each: a.recv.Len()}
 	if l != nil {
 		b.counts = l.counts
 	}
-	if err := c.checkReduceScatter(a, &b, opts); err != nil {
-		return c.rejectCall(a, opts, err)
+	if err := e.checkReduceScatter(a, &b, opts); err != nil {
+		return e.rejectCall(a, opts, err)
 	}
-	r := c.ask(a.coll, a.dtype, c.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
 	r.op = a.op
 	b.put(r)
 	r.bytes, r.total = len(a.send.data), b.longest<<a.send.shift
-	return c.step(ctx, r)
+	return e.step(ctx, r)
 }
 
 // checkReduceScatter checks the arguments of a reduce-scatter whose blocks are b.
-func (c *Communicator) checkReduceScatter(a *arguments, b *blocks, opts []CallOption) error {
-	if err := b.sum(c.size); err != nil {
+func (e *engine) checkReduceScatter(a *arguments, b *blocks, opts []CallOption) error {
+	if err := b.sum(e.size); err != nil {
 		return err
 	}
-	names, n := namesOf(a.coll, opts), b.count(c.rank)
+	names, n := namesOf(a.coll, opts), b.count(e.rank)
 	switch {
 	case a.recv.Len() != n:
 		return b.lengthError(names.recv, n, a.recv.Len())
@@ -138,7 +138,7 @@ func (c *Communicator) checkReduceScatter(a *arguments, b *blocks, opts []CallOp
 	if err := a.checkReduction(a.send, opts); err != nil {
 		return err
 	}
-	if !within(a.recv, a.send, b.at(c.rank)) {
+	if !within(a.recv, a.send, b.at(e.rank)) {
 		return &InvalidArgumentError{b.operation, names.recv + " overlaps " + names.send + ", but is not this rank's block of it"}
 	}
 	return nil
@@ -160,12 +160,16 @@ func (a *arguments) checkReduction(recv Buffer, opts []CallOption) error {
 
 // premultiplied returns send times the factor of a PremulSum, in memory of the communicator; for
 // other operations send itself.
-func (c *Communicator) premultiplied(a *arguments) Buffer {
-	factor, ok := a.op.factor()
-	if !ok {
+func (e *engine) premultiplied(a *arguments) Buffer {
+	if a.op < firstFactor {
 		return a.send
 	}
-	to := c.spareBuffer(a.send.Len(), a.send.shift)
+	return e.multiply(a)
+}
+
+func (e *engine) multiply(a *arguments) Buffer {
+	factor, _ := a.op.factor()
+	to := e.spareBuffer(a.send.Len(), a.send.shift)
 	reduce.Scale(a.dtype.reduce(), pointer(to.data), pointer(a.send.data), a.send.Len(), factor)
 	return to
 }

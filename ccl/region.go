@@ -35,10 +35,10 @@ type Region[T Element] struct {
 // get *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	shift := bufferOf[T](nil).shift
-	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift, false); err != nil {
+	if err := c.makeRegion(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
 		return nil, err
 	}
-	return &Region[T]{comm: c, all: elements[T](c.shared, count), memory: c.made}, nil
+	return &Region[T]{comm: c, all: elements[T](c.engine.shared.bytes, count), memory: c.engine.shared.made}, nil
 }
 
 // Slice returns the whole region, for reading after a Fence.
@@ -88,13 +88,13 @@ func (r *Region[T]) Close() error {
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
-	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift, false); err != nil {
+	if err := c.makeRegion(ctx, collAlloc, DTypeOf[T](), count, part, shift); err != nil {
 		return nil, err
 	}
-	if c.apart() {
-		return elements[T](c.shared, count), nil
+	if c.engine.apart() {
+		return elements[T](c.engine.shared.bytes, count), nil
 	}
-	return elements[T](c.shared[part*c.rank:], count), nil
+	return elements[T](c.engine.shared.bytes[part*c.engine.rank:], count), nil
 }
 
 // allocBytes is the alignment of buffers of Alloc: pages, which the system places near the core of
@@ -111,8 +111,8 @@ type LocalCommunicator interface {
 // SplitLocal returns the group of the ranks on this rank's node, in rank order. If that is all ranks, it may be the group itself. It
 // belongs to this group, which closes it. SplitLocal is not collective.
 func (c *Communicator) SplitLocal() LocalCommunicator {
-	if c != nil && c.levels != nil {
-		return c.levels.local.comm
+	if c != nil && c.engine.levels != nil {
+		return c.engine.levels.local.comm
 	}
 	return c
 }
@@ -120,129 +120,146 @@ func (c *Communicator) SplitLocal() LocalCommunicator {
 // IsLeader reports whether this rank is the first of its node, rank 0 of SplitLocal.
 func (c *Communicator) IsLeader() bool { return c.SplitLocal().Rank() == 0 }
 
+// sharedMemory is memory that all ranks of a communicator see.
+type sharedMemory struct {
+	made      transport.Region       // by the last call that made a region
+	bytes     []byte                 // its memory
+	none      *AllocationFailedError // or the reason that no rank has it
+	allocated []transport.Region     // by Alloc
+	isUsed    bool                   // buffers may lie in memory of regions
+}
+
+// makeRegion is region for a call of the program.
+func (c *Communicator) makeRegion(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
+	if err := c.awaitTurn(ctx, coll, nil); err != nil {
+		return err
+	}
+	return c.engine.region(ctx, coll, dtype, count, part, shift, false)
+}
+
 // region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves
 // the memory in shared and its owner in made. The ranks agree on count. isJoined: the ranks have
 // synchronised for it in the whole group.
-func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8, isJoined bool) error {
-	if err := c.start(ctx, coll, nil); err != nil {
+func (e *engine) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8, isJoined bool) error {
+	if err := e.start(ctx, coll, nil); err != nil {
 		return err
 	}
-	c.made, c.shared, c.none = nil, nil, nil
+	e.shared.made, e.shared.bytes, e.shared.none = nil, nil, nil
 	parts, least := 1, 1
 	if coll == collAlloc {
-		parts = c.size
+		parts = e.size
 	}
-	if c.size == 1 {
+	if e.size == 1 {
 		least = 0
 	}
 	switch {
 	case count < least:
-		return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
+		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
-		return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
 	}
-	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
+	r := e.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total, r.isJoined = count, parts*part, count<<shift, isJoined
-	if c.apart() {
-		return c.regionApart(ctx, r, coll, part)
+	if e.apart() {
+		return e.regionApart(ctx, r, coll, part)
 	}
-	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
+	if e.rank == 0 && (e.regions == nil || e.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
-		if r.in.data, none = memory.Aligned(r.bytes); none != nil && c.size == 1 {
-			return c.end(c.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, noMemory(r.total, none.Error())))
+		if r.in.data, none = memory.Aligned(r.bytes); none != nil && e.size == 1 {
+			return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, noMemory(r.total, none.Error())))
 		}
 	}
-	if c.size == 1 {
-		c.shared = r.in.data
+	if e.size == 1 {
+		e.shared.bytes = r.in.data
 	}
-	err := c.step(ctx, r)
+	err := e.step(ctx, r)
 	switch {
-	case err == nil && c.none == nil:
-		c.placed = true // as on all other ranks, or the group has failed
+	case err == nil && e.shared.none == nil:
+		e.shared.isUsed = true // as on all other ranks, or the group has failed
 	case err == nil:
-		err = c.none
-	case c.made != nil: // this rank made it, and no rank will use it
-		_ = c.made.Free()
-		c.made, c.shared = nil, nil
+		err = e.shared.none
+	case e.shared.made != nil: // this rank made it, and no rank will use it
+		_ = e.shared.made.Free()
+		e.shared.made, e.shared.bytes = nil, nil
 	}
-	return c.end(err)
+	return e.end(err)
 }
 
 // apart reports whether the group's ranks are on several nodes, which share no memory.
-func (c *Communicator) apart() bool { return c.size > 1 && c.regions == nil && c.memory == nil }
+func (e *engine) apart() bool { return e.size > 1 && e.regions == nil && e.memory == nil }
 
 // regionApart ends a call that region has started, of ranks that share no memory. It makes the memory on each node. Then the ranks tell
 // each other whether they have it.
-func (c *Communicator) regionApart(ctx context.Context, r *request, coll Collective, part int) error {
-	if coll == collRegion && c.levels == nil {
-		return c.end(c.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, c.ep.Name(), ErrNotImplemented)))
+func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, part int) error {
+	if coll == collRegion && e.levels == nil {
+		return e.end(e.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, e.ep.Name(), ErrNotImplemented)))
 	}
 	dtype, count, shift, asked := r.dtype, r.count, r.out.shift, r.total
-	if err := c.step(ctx, r); err != nil {
-		return c.end(err)
+	if err := e.step(ctx, r); err != nil {
+		return e.end(err)
 	}
-	err := c.regionHere(ctx, coll, dtype, count, part, shift)
+	err := e.regionHere(ctx, coll, dtype, count, part, shift)
 	none, lacks := errors.AsType[*AllocationFailedError](err)
 	if err != nil && !lacks {
-		return c.end(c.failed(coll, err))
+		return e.end(e.failed(coll, err))
 	}
 	why := ""
 	if lacks {
-		why = fmt.Sprintf("rank %d: %s", c.rank, none.Message)
+		why = fmt.Sprintf("rank %d: %s", e.rank, none.Message)
 	}
-	texts, err := c.exchange(ctx, why)
+	texts, err := e.exchange(ctx, why)
 	if err != nil {
-		c.dropRegion(coll)
-		return c.end(c.failed(coll, err))
+		e.dropRegion(coll)
+		return e.end(e.failed(coll, err))
 	}
 	for _, text := range texts {
 		if text != "" {
-			c.dropRegion(coll)
-			return c.end(&AllocationFailedError{RequestedBytes: asked, Message: text})
+			e.dropRegion(coll)
+			return e.end(&AllocationFailedError{RequestedBytes: asked, Message: text})
 		}
 	}
-	return c.end(nil)
+	return e.end(nil)
 }
 
 // regionHere makes this node's memory of a region, or this rank's buffer of Alloc.
-func (c *Communicator) regionHere(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
-	if c.levels == nil {
-		own, err := memory.Aligned(part)
+func (e *engine) regionHere(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
+	if e.levels == nil {
+		buffer, err := memory.Aligned(part)
 		if err != nil {
 			return noMemory(part, err.Error())
 		}
-		c.shared = own
+		e.shared.bytes = buffer
 		return nil
 	}
-	l := c.levels.node // which fails with the group
-	n := l.comm
+	l := e.levels.node // which fails with the group
+	n := l.engine
 	if err := n.region(ctx, coll, dtype, count, part, shift, true); err != nil {
 		if f := n.ep.Failure(); f != nil {
 			err = &levelError{coll.String() + " of " + n.name, err, l.outward(f)}
 		}
 		return err
 	}
-	c.made, c.shared = n.made, n.shared
+	e.shared.made, e.shared.bytes = n.shared.made, n.shared.bytes
 	if coll == collAlloc && n.size > 1 {
-		c.shared = n.shared[part*n.rank:]
+		e.shared.bytes = n.shared.bytes[part*n.rank:]
 	}
 	return nil
 }
 
 // dropRegion frees what regionHere has made.
-func (c *Communicator) dropRegion(coll Collective) {
-	if c.levels != nil {
-		n := c.levels.node.comm
-		if last := len(n.allocated) - 1; coll == collAlloc && last >= 0 && c.shared != nil {
+func (e *engine) dropRegion(coll Collective) {
+	if e.levels != nil {
+		n := &e.levels.node.engine.shared
+		if last := len(n.allocated) - 1; coll == collAlloc && last >= 0 && e.shared.bytes != nil {
 			_ = n.allocated[last].Free()
 			n.allocated = n.allocated[:last]
 		}
 	}
-	if c.made != nil {
-		_ = c.made.Free()
+	if e.shared.made != nil {
+		_ = e.shared.made.Free()
 	}
-	c.made, c.shared = nil, nil
+	e.shared.made, e.shared.bytes = nil, nil
 }
 
 // noMemory is the error of all ranks if some rank cannot allocate its part of a region.
@@ -254,29 +271,29 @@ func noMemory(asked int, message string) *AllocationFailedError {
 // regionKernel is the engine's own kernel that makes regions. A lack of memory, which all ranks
 // notice, is not a failure of the call.
 var regionKernel = &Kernel{Run: func(call *Call) error {
-	c := call.comm
-	if c.apart() { // the ranks agree on the count, and each has its own memory
+	e := call.engine
+	if e.apart() { // the ranks agree on the count, and each has its own memory
 		return nil
 	}
-	if c.regions == nil {
-		if c.shared, _ = c.memory.Buffers(0); len(c.shared) < call.bytes {
-			c.none = noMemory(call.total, fmt.Sprintf("rank 0, which has it for all, does not get %d bytes", call.bytes))
+	if e.regions == nil {
+		if e.shared.bytes, _ = e.memory.Buffers(0); len(e.shared.bytes) < call.bytes {
+			e.shared.none = noMemory(call.total, fmt.Sprintf("rank 0, which has it for all, does not get %d bytes", call.bytes))
 		}
 		return nil
 	}
-	made, err := c.regions.Region(call.bytes)
+	made, err := e.regions.Region(call.bytes)
 	if none, ok := errors.AsType[*AllocationFailedError](err); ok {
-		c.none = noMemory(call.total, none.Message)
+		e.shared.none = noMemory(call.total, none.Message)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	c.shared = made.Bytes()
+	e.shared.bytes = made.Bytes()
 	if call.coll == collAlloc {
-		c.allocated = append(c.allocated, made)
+		e.shared.allocated = append(e.shared.allocated, made)
 	} else {
-		c.made = made
+		e.shared.made = made
 	}
 	return nil
 }}

@@ -25,10 +25,10 @@ func AllReduceInit[T Element](c *Communicator, send, recv []T, op Op, opts ...Ca
 // one goroutine at a time. Drain returns the error of a start that the program has not asked its Work
 // for.
 func (r *Request) Start(ctx context.Context) *Work {
-	if !r.work.begin(r.comm, ctx, &r.args, nil) {
+	if !r.work.begin(r.comm.core(), ctx, &r.args, nil) {
 		failed := &Work{ended: true, err: stillRuns(r.comm, &r.args, r.opts, "a request that still runs: wait for its Work first")}
 		failed.end.L = &failed.mu
-		r.comm.noteFailed(failed, failed.err)
+		r.comm.unasked.noteFailed(failed, failed.err)
 		return failed
 	}
 	_ = r.comm.append(&r.work, r.opts) // the Work has the error as well

@@ -11,7 +11,7 @@ import (
 // ask sets every field of the request: no value of the previous call is left.
 func TestAskSetsEveryField(t *testing.T) {
 	in, out := bufferOf([]int32{1, 2}), bufferOf([]int32{3, 4})
-	fresh, used := new(Communicator), new(Communicator)
+	fresh, used := new(engine), new(engine)
 	fill(t, reflect.ValueOf(&used.call.request).Elem())
 	want := *fresh.ask(CollAllGather, Int32, in, out, nil)
 	require.Equal(t, want, *used.ask(CollAllGather, Int32, in, out, nil))

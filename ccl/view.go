@@ -14,6 +14,7 @@ type View struct {
 	inputs inputs
 	// The piece is the bytes lo to hi of every buffer that is that long.
 	lo, hi int
+	part   Range // of the piece: what this execution reduces
 	// resultLo to resultHi are the bytes that ReduceToAll has reduced of a piece that is a copy,
 	// relative to the piece.
 	resultLo, resultHi int
@@ -26,8 +27,6 @@ type View struct {
 type inputs interface {
 	// input returns the part of rank's input that lies in the piece.
 	input(v *View, rank int) []byte
-	// mine returns the part of the piece that this execution reduces.
-	mine(v *View) Range
 	// reduceToAll reduces a range of all inputs to the same range of the outputs.
 	reduceToAll(v *View, lo, hi int) error
 	// scanToAll reduces a range of the inputs up to each rank's to the same range of its output.
@@ -53,13 +52,15 @@ func (c *Call) View(f func(*View) error) error {
 	c.opened = true
 
 	v := &c.view
-	v.call, v.lo, v.hi = c, 0, c.bytes
+	v.lo, v.hi = 0, c.bytes
 	v.isFree, v.isWatched = false, false
 	switch {
 	case c.payload:
 		v.inputs, v.isFree = payloads{}, true
-	case c.comm.memory != nil:
+		v.part = v.whole()
+	case c.engine.memory != nil:
 		v.inputs, v.isWatched = buffers{}, true
+		v.part = c.part(v.hi)
 		c.clock++
 	default:
 		v.inputs = copies{}
@@ -92,7 +93,7 @@ func (v *View) Input(rank int) Buffer {
 
 // Mine returns the part of the piece that this execution reduces. The parts of all ranks make up
 // the piece. It may be empty, and it is the whole piece where every rank reduces for itself.
-func (v *View) Mine() Range { return v.inputs.mine(v) }
+func (v *View) Mine() Range { return v.part }
 
 // whole returns the elements of the piece.
 func (v *View) whole() Range { return Range{0, v.Len()} }
@@ -217,7 +218,7 @@ func (v *View) clip(at int, dst Buffer) (lo, hi int) {
 // needs is in copies (rule copiesSuffice).
 func (v *View) watched() transport.Endpoint {
 	if v.isWatched {
-		return v.call.comm.ep
+		return v.call.engine.ep
 	}
 	return nil
 }

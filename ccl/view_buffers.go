@@ -12,17 +12,15 @@ func (buffers) input(v *View, rank int) []byte {
 	if rank == c.rank {
 		return c.in.data[:n]
 	}
-	send, _ := c.comm.memory.Buffers(rank)
+	send, _ := c.engine.memory.Buffers(rank)
 	return shown(rank, send, n)[:n]
 }
-
-func (buffers) mine(v *View) Range { return v.call.part(v.hi) }
 
 func (buffers) reduceToAll(v *View, lo, hi int) error {
 	c := v.call
 	v.fromAll(lo, hi)
 	for r := range c.Size() {
-		if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {
+		if _, recv := c.engine.memory.Buffers(r); len(recv) > 0 {
 			c.reducer.To(shown(r, recv, hi)[lo:hi])
 		}
 	}
@@ -33,7 +31,7 @@ func (buffers) scanToAll(v *View, lo, hi int) error {
 	c := v.call
 	v.fromAll(lo, hi)
 	for r := range c.Size() {
-		_, recv := c.comm.memory.Buffers(r)
+		_, recv := c.engine.memory.Buffers(r)
 		c.reducer.To(shown(r, recv, hi)[lo:hi])
 	}
 	ok := c.reducer.Scan(hi-lo, c.coll == CollExScan, v.watched())

@@ -18,20 +18,13 @@ func (copies) input(v *View, rank int) []byte {
 	if rank == c.rank {
 		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
 	}
-	return c.comm.ep.Staging().Input(rank, hi-lo)
-}
-
-func (copies) mine(v *View) Range {
-	if collectives[v.call.coll].view == scanToAll {
-		return v.whole()
-	}
-	return v.call.part(v.hi - v.lo)
+	return c.engine.ep.Staging().Input(rank, hi-lo)
 }
 
 // reduceToAll stores to this rank's output, and to the copies of other ranks' inputs, from which
 // those take the result.
 func (copies) reduceToAll(v *View, lo, hi int) error {
-	c, s := v.call, v.call.comm.ep.Staging()
+	c, s := v.call, v.call.engine.ep.Staging()
 	v.fromAll(lo, hi)
 	for r := range c.Size() {
 		switch {
@@ -58,10 +51,10 @@ func (copies) scanToAll(v *View, lo, hi int) error { return v.scanAlone(lo, hi) 
 
 // showPieces calls f with copies of the inputs, piece by piece.
 func (v *View) showPieces(f func(*View) error) error {
-	c, s := v.call, v.call.comm.ep.Staging()
+	c, s := v.call, v.call.engine.ep.Staging()
 	longest, step := v.hi, s.PieceBytes()
 	toAll := collectives[c.coll].view == reduceToAll
-	if !c.comm.entry.Staged {
+	if !c.engine.entry.Staged {
 		c.putInput(s, 0)
 	}
 	for lo := 0; lo < longest; lo += step {
@@ -73,6 +66,9 @@ func (v *View) showPieces(f func(*View) error) error {
 		}
 		v.lo, v.hi = lo, min(lo+step, longest)
 		v.resultLo, v.resultHi = 0, 0
+		if v.part = v.whole(); collectives[c.coll].view != scanToAll {
+			v.part = c.part(v.hi - v.lo)
+		}
 		if err := f(v); err != nil {
 			return err
 		}
@@ -100,9 +96,9 @@ func (c *Call) putInput(s transport.Staging, lo int) {
 	switch {
 	case !c.plan.choice.Kernel.ReadsOwnPart || !collectives[c.coll].parted:
 		s.PutInput(piece, 0, 0)
-	case c.comm.parts != nil:
+	case c.engine.parts != nil:
 		c.pieceLo, c.pieceHi = lo, hi
-		c.comm.parts.PutParts(piece, c.partOfPiece)
+		c.engine.parts.PutParts(piece, c.partOfPiece)
 	default:
 		lo, hi := c.partFor(c.rank, lo, hi) // no other rank reads it
 		s.PutInput(piece, min(lo, len(piece)), min(hi, len(piece)))

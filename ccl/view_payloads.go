@@ -15,10 +15,8 @@ func (c *Call) payloadOf(rank, n int) []byte {
 	if rank == c.rank && n > transport.InlineBytes {
 		return c.in.data // and not a copy, which may not be in this core's caches
 	}
-	return c.comm.ep.Payload(rank, n) // another rank may have written to so short an input since
+	return c.engine.ep.Payload(rank, n) // another rank may have written to so short an input since
 }
-
-func (payloads) mine(v *View) Range { return v.whole() }
 
 func (payloads) reduceToAll(v *View, lo, hi int) error {
 	c := v.call

@@ -11,7 +11,7 @@ import "github.com/goccl/goccl/internal/reduce"
 func (k *Kernel) isWide(s *Shape) bool { return s.Op == Avg && s.DType == Float16 && !k.AnyRunner }
 
 // performWide is perform for a kernel that gets the inputs as float32.
-func (c *Communicator) performWide(r *request) error {
+func (e *engine) performWide(r *request) error {
 	in, out, bytes := r.in, r.out, r.bytes
 	n, at := in.Len(), in.Len()
 	room := n + out.Len()
@@ -19,18 +19,18 @@ func (c *Communicator) performWide(r *request) error {
 		at, room = byte>>in.shift, n
 	}
 
-	wide := c.spareBuffer(room, 2)
+	wide := e.spareBuffer(room, 2)
 	r.in, r.out, r.bytes = wide.Slice(0, n), wide.Slice(at, at+out.Len()), 2*bytes
 	reduce.WidenFloat16s(pointer(r.in.data), pointer(in.data), n)
-	c.entry.Send, c.entry.Recv = r.in.data, r.out.data
-	err := c.perform()
+	e.entry.Send, e.entry.Recv = r.in.data, r.out.data
+	err := e.perform()
 
-	c.wide = r.out
+	e.scratch.wide = r.out
 	r.in, r.out, r.bytes = in, out, bytes
 	return err
 }
 
 // narrow stores the result of performWide as float16.
-func (c *Communicator) narrow(r *request) {
-	reduce.NarrowFloat16s(pointer(r.out.data), pointer(c.wide.data), r.out.Len())
+func (e *engine) narrow(r *request) {
+	reduce.NarrowFloat16s(pointer(r.out.data), pointer(e.scratch.wide.data), r.out.Len())
 }

@@ -22,7 +22,7 @@ import (
 // The methods of Work may be called concurrently once a call was started with it.
 type Work struct {
 	ctx    context.Context
-	comm   *Communicator // nil: the Work has ended from the start, or is zero
+	engine *engine // nil: the Work has ended from the start, or is zero
 	args   arguments
 	lists  *lists // nil, or &listed
 	listed lists
@@ -62,7 +62,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.ask(); ended {
 		return waitedFor(err)
 	}
-	if w.comm == nil {
+	if w.engine == nil {
 		return &InvalidArgumentError{"wait", "no call was started with this Work"}
 	}
 	w.addWaits(1)
@@ -74,7 +74,7 @@ func (w *Work) Wait(ctx context.Context) error {
 
 // addWaits counts goroutines of the program in Wait.
 func (w *Work) addWaits(n int) {
-	w.comm.queue.waiting.Add(int64(n))
+	w.engine.waiting.Add(int64(n))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waits += n
@@ -130,7 +130,7 @@ func (w *Work) signal() {
 
 // giveUp returns the error of a wait whose context has ended.
 func (w *Work) giveUp(ctx context.Context) error {
-	failure := w.comm.Err()
+	failure := w.engine.err()
 	if failure != nil { // which may have ended ctx, and ends the call
 		select {
 		case <-w.Done():
@@ -252,7 +252,7 @@ func workOf(opts []CallOption) (w *Work) {
 
 // startWork starts a collective with the options o.
 func (c *Communicator) startWork(ctx context.Context, w *Work, a *arguments, l *lists, o CallOption) error {
-	if !w.begin(c, ctx, a, l) {
+	if !w.begin(c.core(), ctx, a, l) {
 		return stillRuns(c, a, o, "a call with a Work that still runs: wait for it first")
 	}
 	return c.append(w, o)
@@ -273,20 +273,20 @@ func (c *Communicator) append(w *Work, o CallOption) error {
 		w.finish(err)
 		return err
 	}
-	w.opts[0] = c.asynchronous(o)
+	w.opts[0] = c.engine.asynchronous(o)
 	w.seal()
 	c.queue.append(w)
 	return nil
 }
 
 // begin makes w the Work of a call. It reports false if the call before has not ended.
-func (w *Work) begin(c *Communicator, ctx context.Context, a *arguments, l *lists) bool {
+func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.comm != nil && !w.ended {
+	if w.engine != nil && !w.ended {
 		return false
 	}
-	w.ctx, w.comm, w.args, w.lists = ctx, c, *a, nil
+	w.ctx, w.engine, w.args, w.lists = ctx, e, *a, nil
 	if l != nil {
 		w.listed = *l // which is in memory of the caller
 		w.lists = &w.listed

@@ -13,7 +13,7 @@ import (
 
 func TestHas(t *testing.T) {
 	for function, want := range map[string]bool{
-		Prefix + "ccl.(*Communicator).step":        true,
+		Prefix + "ccl.(*engine).step":              true,
 		Prefix + "ccl/config.Load":                 true,
 		Prefix + "internal/reduce.many[...]":       true,
 		Prefix + "examples/ddp.main.func1":         false,

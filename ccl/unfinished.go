@@ -97,10 +97,10 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		return nilContext("drain")
 	}
 	var errs []error
-	for _, runs := range []func() []run{c.queue.runs, c.matchedMessages} {
+	for _, runs := range []func() []run{c.queue.runs, c.messages.matchedMessages} {
 		for _, r := range runs() {
 			if !r.await(ctx) {
-				return errors.Join(append(c.together(errs), c.unfinished(), transport.ContextError(ctx))...)
+				return errors.Join(append(c.unasked.together(errs), c.unfinished(), transport.ContextError(ctx))...)
 			}
 			if err := r.ask(); err != nil {
 				errs = append(errs, waitedFor(err))
@@ -111,7 +111,7 @@ func (c *Communicator) Drain(ctx context.Context) error {
 	for _, f := range c.unasked.take() {
 		before = append(before, waitedFor(f.err))
 	}
-	return errors.Join(append(c.together(append(before, errs...)), c.unfinished())...)
+	return errors.Join(append(c.unasked.together(append(before, errs...)), c.unfinished())...)
 }
 
 // run is a Work from a start to its end. A Request starts its Work many times, also while Drain
@@ -135,7 +135,7 @@ func (r run) await(ctx context.Context) (isOver bool) {
 		return true
 	case <-ctx.Done():
 		grace := time.Duration(0)
-		if r.work.comm.Err() != nil {
+		if r.work.engine.err() != nil {
 			grace = failureGrace
 		}
 		late = time.After(grace)
@@ -162,8 +162,8 @@ func (r run) ask() error {
 
 // together returns the errors of Works in their order, with one in place of those that have the group's failure as their
 // cause.
-func (c *Communicator) together(errs []error) (all []error) {
-	if c.Err() == nil {
+func (f *failedWorks) together(errs []error) (all []error) {
+	if f.engine.err() == nil {
 		return errs
 	}
 	by := map[string]*failedTogether{} // the text of the cause
@@ -173,7 +173,7 @@ func (c *Communicator) together(errs []error) (all []error) {
 			same.errs = append(same.errs, err)
 			continue
 		}
-		if ended := c.unasked.endedBy(cause); ended > 1 {
+		if ended := f.endedBy(cause); ended > 1 {
 			by[cause] = &failedTogether{[]error{err}, ended}
 			err = by[cause]
 		}
@@ -208,20 +208,20 @@ func groupCause(err error) string {
 }
 
 // noteFailed keeps err for Drain, with which w is about to end, unless its caller has it already.
-func (c *Communicator) noteFailed(w *Work, err error) {
+func (f *failedWorks) noteFailed(w *Work, err error) {
 	if err == nil {
 		return
 	}
 	cause := groupCause(err)
-	if c.Err() == nil {
+	if f.engine.err() == nil {
 		cause = ""
 	}
-	f := &failedRun{err: err}
-	f.seen.Store(w.gaveUp)
+	r := &failedRun{err: err}
+	r.seen.Store(w.gaveUp)
 	w.mu.Lock()
-	w.failed = f
+	w.failed = r
 	w.mu.Unlock()
-	c.unasked.add(f, cause)
+	f.add(r, cause)
 }
 
 // failedRun is the error of a Work, of one start if a Request starts it many times.
@@ -236,9 +236,10 @@ func (f *failedRun) wasSeen() bool { return f.seen.Load() }
 // has not asked for. After a failure of the group all Works fail in the same way, so a few are
 // enough.
 type failedWorks struct {
-	mu    sync.Mutex
-	runs  []*failedRun
-	ended map[string]int // all Works that the group's failure has ended, by the text of the cause
+	engine *engine
+	mu     sync.Mutex
+	runs   []*failedRun
+	ended  map[string]int // all Works that the group's failure has ended, by the text of the cause
 }
 
 const failedKept = 16
@@ -309,11 +310,11 @@ func (q *queue) each(f func(*Work)) {
 }
 
 // matchedMessages returns the runs of sends, and of receives that a message has matched.
-func (c *Communicator) matchedMessages() (runs []run) {
-	if c.messages.started.empty() {
+func (ms *messages) matchedMessages() (runs []run) {
+	if ms.started.empty() {
 		return nil
 	}
-	c.messages.engine.EachMatched(func(o p2p.Owner) {
+	ms.moving.EachMatched(func(o p2p.Owner) {
 		if m := o.(*message); m.started {
 			runs = append(runs, runOf(&m.Work))
 		}

@@ -3,73 +3,81 @@ package ccl
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
+// failures is why a group has failed, as errors of its calls.
+type failures struct {
+	*group
+	tell   func(*CallError)              // of WithFailures, or nil
+	differ atomic.Pointer[MismatchError] // of the call in which ranks made different calls
+	ended  atomic.Pointer[error]         // the failure of the group, for after the endpoint was freed
+}
+
 // failed ends a call that could not be completed. It records err as the group's failure, unless
 // the group has failed before, and returns when no other rank touches this rank's buffers any
 // more. It returns nil if other ranks have completed the call meanwhile.
-func (c *Communicator) failed(coll Collective, err error) error {
-	f := c.ep.Failure()
+func (e *engine) failed(coll Collective, err error) error {
+	f := e.ep.Failure()
 	if f == nil {
-		f = c.ep.Fail(c.failureOf(err, c.rank))
+		f = e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq))
 	}
-	if c.ep.Withdraw() {
+	if e.ep.Withdraw() {
 		return nil
 	}
 	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
-		return c.closed(coll.String())
+		return e.closed(coll.String())
 	}
 
-	doing := c.call.doing
-	if f.Kind == transport.FailureAborted && f.By == c.rank {
+	doing := e.call.doing
+	if f.Kind == transport.FailureAborted && f.By == e.rank {
 		doing = "" // this rank's own error has it
 	}
-	c.noteFlight()
-	failed := c.failureError(coll, f, doing)
-	if failed.Seq = c.number(c.seq); doing != "" {
-		failed.Awaited = c.call.awaited
+	e.records.noteFlight()
+	failed := e.failures.failureError(coll, f, doing)
+	if failed.Seq = e.number(e.seq); doing != "" {
+		failed.Awaited = e.call.awaited
 	}
-	if c.call.plan != nil {
-		failed.Algorithm = c.call.plan.choice.Entry
+	if e.call.plan != nil {
+		failed.Algorithm = e.call.plan.choice.Entry
 	}
-	e := c.failedCall(failed, f)
-	c.logFailure(e)
-	return e
+	made := e.failedCall(failed, f)
+	e.journal.logFailure(made)
+	return made
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
-func (c *Communicator) failedBefore(coll Collective) *CallError {
-	failed := c.failureError(coll, c.before, "the group has failed before; destroy it and initialize it again")
-	failed.Seq = c.number(c.seq + 1) // it consumes no number: every rank numbers it as the next call
-	e := c.failedCall(failed, c.before)
-	e.Seq = failed.Seq
+func (e *engine) failedBefore(coll Collective) *CallError {
+	failed := e.failures.failureError(coll, e.before, "the group has failed before; destroy it and initialize it again")
+	failed.Seq = e.number(e.seq + 1) // it consumes no number: every rank numbers it as the next call
+	made := e.failedCall(failed, e.before)
+	made.Seq = failed.Seq
 	failed.Err = &poisoned{failed.Err}
-	return e
+	return made
 }
 
 // failedCall returns the error of the current call because of f, and gives it to WithFailures.
-func (c *Communicator) failedCall(failed *CollectiveFailedError, f *transport.Failure) *CallError {
+func (e *engine) failedCall(failed *CollectiveFailedError, f *transport.Failure) *CallError {
 	switch f.Kind {
 	case transport.FailurePeerLost:
-		failed.Last = c.lastCalls(f.Ranks)
+		failed.Last = e.records.lastCalls(f.Ranks)
 	case transport.FailureTimeout, transport.FailureStuck:
-		if f.Seq == c.seq { // in later calls the ranks have gone on
-			failed.Last = c.lastCalls(f.Ranks)
+		if f.Seq == e.seq { // in later calls the ranks have gone on
+			failed.Last = e.records.lastCalls(f.Ranks)
 		}
 	}
-	return c.notify(c.newCallError(failed))
+	return e.failures.notify(e.newCallError(failed))
 }
 
 // notify gives e, the error of a call that has failed, to WithFailures, and returns it.
-func (c *Communicator) notify(e *CallError) *CallError {
-	if c.tell != nil {
-		c.tell(c, e)
+func (s *failures) notify(e *CallError) *CallError {
+	if s.tell != nil {
+		s.tell(e)
 	}
 	return e
 }
@@ -77,14 +85,14 @@ func (c *Communicator) notify(e *CallError) *CallError {
 // alsoFailedBefore returns the error of a call that this rank rejects, with err, on a group that
 // failed in an earlier call. If the group failed for the same reason, which is usual where all ranks
 // make the same mistake, the text has the reason alone.
-func (c *Communicator) alsoFailedBefore(err error) error {
-	before := c.failedBefore(c.call.coll)
-	if !c.hasFailedFor(reasons.Line(err.Error()), before) {
+func (e *engine) alsoFailedBefore(err error) error {
+	before := e.failedBefore(e.call.coll)
+	if !e.hasFailedFor(reasons.Line(err.Error()), before) {
 		return &rejectedAfter{err, before}
 	}
-	e := c.newCallError(&rejectedAgain{err, before})
-	e.Seq = c.number(c.seq + 1) // as in failedBefore
-	return e
+	made := e.newCallError(&rejectedAgain{err, before})
+	made.Seq = e.number(e.seq + 1) // as in failedBefore
+	return made
 }
 
 // rejectedAfter is the error of a call that this rank rejects on a group that has failed before.
@@ -104,7 +112,7 @@ func (e *rejectedAgain) Unwrap() []error { return []error{e.err, e.before} }
 
 // hasFailedFor reports whether the group has failed, with the error before, because ranks rejected
 // a call for the reason alone, or because one gave up that had.
-func (c *Communicator) hasFailedFor(reason string, before error) bool {
+func (e *engine) hasFailedFor(reason string, before error) bool {
 	if m, ok := errors.AsType[*MismatchError](before); ok {
 		rejected := slices.DeleteFunc(slices.Clone(m.Values), func(v MismatchValue) bool {
 			return v.Outcome != transport.OutcomeRejected
@@ -112,7 +120,7 @@ func (c *Communicator) hasFailedFor(reason string, before error) bool {
 		return len(rejected) == 1 && rejected[0].Why == reason
 	}
 	aborted, ok := errors.AsType[*AbortedError](before)
-	return ok && (c.before.Reason == reason || rejectionIn(aborted.Cause) == reason)
+	return ok && (e.before.Reason == reason || rejectionIn(aborted.Cause) == reason)
 }
 
 // rejectionIn returns why a call was rejected whose error err is or wraps, as other ranks get the
@@ -135,14 +143,14 @@ func (e *poisoned) Error() string   { return e.cause.Error() }
 func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunicator} }
 
 // failureError returns the error of a call because of f, without what depends on the call itself.
-func (c *Communicator) failureError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
+func (s *failures) failureError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Awaited: -1, MPIErrorCode: f.Code, Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
+		Rank: s.rank, Peer: -1, Awaited: -1, MPIErrorCode: f.Code, Group: s.name, GlobalRanks: s.global, Err: s.cause(f),
 	}
 	switch f.Kind {
 	case transport.FailureAborted:
-		if f.By != c.rank {
+		if f.By != s.rank {
 			e.Peer = f.By
 		}
 	case transport.FailureMismatch, transport.FailureOverlap:
@@ -154,38 +162,13 @@ func (c *Communicator) failureError(coll Collective, f *transport.Failure, messa
 	return e
 }
 
-// lastCalls returns the last calls of other ranks, as the flight recorder has them.
-func (c *Communicator) lastCalls(ranks []int) (all []LastCall) {
-	if slices.Contains(ranks, c.rank) {
-		return nil
-	}
-	for _, r := range ranks {
-		if r < 0 || r >= c.size {
-			continue // the failure comes from shared memory
-		}
-		l, ok := c.lastCall(r)
-		if !ok {
-			continue
-		}
-		i := slices.IndexFunc(all, func(have LastCall) bool {
-			have.Ranks = nil
-			return have.String() == l.String()
-		})
-		if i < 0 {
-			i = len(all)
-			all = append(all, l)
-		}
-		all[i].Ranks = append(all[i].Ranks, r)
-	}
-	return all
-}
-
-// failureOf returns err, an error of rank, as a failure of the group. It is the inverse of cause.
-func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
+// failureOf returns err, an error of rank in a call, as a failure of the group. It is the inverse of
+// cause.
+func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure {
 	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
 		return level.failure
 	}
-	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error(), Code: transport.LibraryCode(err)}
+	f := &transport.Failure{By: rank, Seq: seq, Text: err.Error(), Code: transport.LibraryCode(err)}
 	var (
 		mismatch *MismatchError
 		overlap  *transport.OverlapError
@@ -216,100 +199,82 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 }
 
 // cause returns the group's failure as the error that calls return.
-func (c *Communicator) cause(f *transport.Failure) error {
-	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= c.size }) ||
+func (s *failures) cause(f *transport.Failure) error {
+	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= s.size }) ||
 		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRejected) {
 		// Where ranks are processes the failure comes from shared memory.
-		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, c.size)}}
+		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, s.size)}}
 	}
 	switch f.Kind {
 	case transport.FailureMismatch:
 		if f.Cause != nil {
 			return f.Cause
 		}
-		if m := c.differ.Load(); m != nil {
+		if m := s.differ.Load(); m != nil {
 			return m // all ranks have found the same
 		}
 		return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
 	case transport.FailureOverlap:
-		return sameMemory(f.Ranks, c.size)
+		return sameMemory(f.Ranks, s.size)
 	case transport.FailureRejected:
-		return rejectedBySome(f, c.size)
+		return rejectedBySome(f, s.size)
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:
-		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
+		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
 	case transport.FailureStuck:
-		return &TimeoutError{Behind: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
+		return &TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
 	if cause == nil {
 		cause = errors.New(f.Text)
 	}
-	if _, found := cause.(*ProtocolError); f.By == c.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
+	if _, found := cause.(*ProtocolError); f.By == s.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
 		return cause // this rank's own
 	}
 	return &AbortedError{By: f.By, Cause: cause}
 }
 
-// panicOnFaults turns faults in memory that ranks share into panics, which do not kill the
-// process, until restoreFaults.
-func (c *Communicator) panicOnFaults() {
-	if c.guard != nil {
-		c.faults = debug.SetPanicOnFault(true)
+// failure returns the group's failure at the start of a call.
+func (e *engine) failure() *transport.Failure {
+	if e.faults.guard == nil {
+		return e.ep.Failure()
 	}
-}
-
-func (c *Communicator) restoreFaults() {
-	if c.guard != nil {
-		debug.SetPanicOnFault(c.faults)
-	}
-}
-
-// fault returns the error for v, a recovered value, if its cause is memory that ranks share: the
-// memory has vanished, or holds what no rank writes there. It is nil for other panics, such as a
-// kernel's.
-func (c *Communicator) fault(v any) error {
-	if e, ok := v.(*ProtocolError); ok {
-		return e
-	}
-	if c.guard == nil || v == nil {
+	err := e.faults.caught(e.lives)
+	if err == nil {
 		return nil
 	}
-	if err := c.guard.Vanished(v); err != nil || c.recorder == nil {
-		return err
-	}
-	return c.recorder.memory.Vanished(v)
-}
-
-// caught runs f and returns an error if f panics because of shared memory.
-func (c *Communicator) caught(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			if err = c.fault(v); err == nil {
-				panic(v)
-			}
-		}
-	}()
-	return f()
-}
-
-// failure returns the group's failure at the start of a call.
-func (c *Communicator) failure() *transport.Failure {
-	if c.guard != nil {
-		err := c.caught(c.lives)
-		if err == nil {
-			return nil
-		}
-		c.ep.Fail(c.failureOf(err, c.rank)) // unless it has failed before
-	}
-	return c.ep.Failure()
+	e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq)) // unless it has failed before
+	return e.ep.Failure()
 }
 
 // lives touches the memory that ranks share.
-func (c *Communicator) lives() error {
-	if c.ep.Failed() {
+func (e *engine) lives() error {
+	if e.ep.Failed() {
 		return transport.ErrFailed
+	}
+	return nil
+}
+
+// noteFailure keeps the group's failure for Err.
+func (s *failures) noteFailure() {
+	if f := s.ep.Failure(); f != nil && s.ended.Load() == nil {
+		cause := s.cause(f)
+		s.ended.CompareAndSwap(nil, &cause)
+	}
+}
+
+// err returns the failure of the group, nil if it has not failed. Any goroutine may call it.
+func (e *engine) err() error {
+	if !e.holds.life.Hold() {
+		if cause := e.failures.ended.Load(); cause != nil {
+			return *cause
+		}
+		return nil
+	}
+	defer e.holds.drop() //nolint:errcheck // Close has returned already
+	if f := e.ep.Failure(); f != nil {
+		return e.failures.cause(f)
 	}
 	return nil
 }

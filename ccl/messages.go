@@ -78,13 +78,36 @@ func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag i
 	return c.startMessage(ctx, requestOf(false, buf, from, tag), opts)
 }
 
+// exchangeMessages sends, receives, or does both, and waits.
+func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
+	what := messageName(&out) // "recv" if there is no send
+	if err := c.unmade(what); err != nil {
+		o := mergeCallOptions(opts)
+		return 0, nil, newCallError(what, &o, err)
+	}
+	return c.messages.exchange(ctx, out, in, opts)
+}
+
+// startMessage starts a send or a receive.
+func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
+	if err := c.unmade(messageName(&r)); err != nil {
+		w, o := new(Work), mergeCallOptions(opts)
+		w.end.L = &w.mu
+		w.finish(newCallError(messageName(&r), &o, err))
+		return w
+	}
+	return c.messages.start(ctx, r, opts)
+}
+
 func requestOf[T Element](sending bool, buf []T, peer, tag int) p2p.Request {
 	return p2p.Request{Sending: sending, Peer: peer, Tag: tag, Type: uint32(DTypeOf[T]()), Data: bufferOf(buf).data}
 }
 
 // messages is what a Communicator needs for sends and receives.
 type messages struct {
-	engine  p2p.Engine
+	engine  *engine
+	unasked *failedWorks
+	moving  p2p.Engine
 	started startedMessages
 	mu      sync.Mutex
 	spare   *message
@@ -94,10 +117,10 @@ type messages struct {
 type message struct {
 	Work
 	p2p.Transfer
-	comm   *Communicator
-	opts   CallOption
-	record flight.Pending
-	next   *message // in messages.spare, or in messages.started
+	messages *messages
+	opts     CallOption
+	record   flight.Pending
+	next     *message // in messages.spare, or in messages.started
 
 	// Of Isend and Irecv. In other messages a caller waits.
 	started bool
@@ -105,36 +128,36 @@ type message struct {
 	before  *message // in messages.started
 }
 
-func (c *Communicator) newMessage() *message {
-	m := &message{comm: c}
-	m.Work.comm, m.end.L = c, &m.mu
+func (ms *messages) newMessage() *message {
+	m := &message{messages: ms}
+	m.Work.engine, m.end.L = ms.engine, &m.mu
 	return m
 }
 
 // takeMessage returns a message for the request r, nil if r.Type is 0, which means no request.
-func (c *Communicator) takeMessage(r p2p.Request, o CallOption) *message {
+func (ms *messages) takeMessage(r p2p.Request, o CallOption) *message {
 	if r.Type == 0 {
 		return nil
 	}
-	c.messages.mu.Lock()
-	m := c.messages.spare
+	ms.mu.Lock()
+	m := ms.spare
 	if m != nil {
-		c.messages.spare = m.next
+		ms.spare = m.next
 	}
-	c.messages.mu.Unlock()
+	ms.mu.Unlock()
 	if m == nil {
-		m = c.newMessage()
+		m = ms.newMessage()
 	}
-	m.ended, m.err, m.Request, m.opts, m.record = false, nil, r, o, c.recordMessage(&r, o.label)
+	m.ended, m.err, m.Request, m.opts, m.record = false, nil, r, o, ms.engine.records.recordMessage(&r, o.label)
 	m.Owner = m
 	return m
 }
 
-func (c *Communicator) putBack(m *message) {
+func (ms *messages) putBack(m *message) {
 	m.Request = p2p.Request{} // the buffer is the caller's again
-	c.messages.mu.Lock()
-	defer c.messages.mu.Unlock()
-	m.next, c.messages.spare = c.messages.spare, m
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m.next, ms.spare = ms.spare, m
 }
 
 // transfer returns nil for nil.
@@ -145,34 +168,34 @@ func (m *message) transfer() *p2p.Transfer {
 	return &m.Transfer
 }
 
-// exchangeMessages sends, receives, or does both, and waits. A request with Type 0 means none. It
+// exchange sends, receives, or does both, and waits. A request with Type 0 means none. It
 // returns the source and the data of the message received.
-func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
+func (ms *messages) exchange(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
 	o := mergeCallOptions(opts)
 	what := messageName(&out) // "recv" if there is no send
-	if err := c.holdFor(what); err != nil {
+	if err := ms.engine.holds.holdFor(what); err != nil {
 		return 0, nil, newCallError(what, &o, err)
 	}
-	defer c.drop() //nolint:errcheck // Close has returned already
+	defer ms.engine.holds.drop() //nolint:errcheck // Close has returned already
 
 	for _, r := range [...]*p2p.Request{&out, &in} {
 		if r.Type == 0 {
 			continue
 		}
-		if err := c.checkMessage(ctx, r, o); err != nil {
+		if err := ms.checkMessage(ctx, r, o); err != nil {
 			return 0, nil, newCallError(messageName(r), &o, err)
 		}
 	}
-	send, recv := c.takeMessage(out, o), c.takeMessage(in, o)
-	c.messages.engine.Exchange(send.transfer(), recv.transfer())
+	send, recv := ms.takeMessage(out, o), ms.takeMessage(in, o)
+	ms.moving.Exchange(send.transfer(), recv.transfer())
 	if send != nil {
 		err = send.outcome()
-		c.putBack(send)
+		ms.putBack(send)
 	}
 	if recv != nil {
 		received := recv.outcome()
 		source, data = recv.From, recv.Data
-		c.putBack(recv)
+		ms.putBack(recv)
 		if err == nil {
 			err = received
 		}
@@ -192,49 +215,49 @@ func (m *message) outcome() error {
 	return m.failed(cause)
 }
 
-// startMessage starts a send or a receive that no caller need wait for.
-func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
-	m, o := c.newMessage(), mergeCallOptions(opts)
-	err := c.holdFor(messageName(&r))
+// start starts a send or a receive that no caller need wait for.
+func (ms *messages) start(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
+	m, o := ms.newMessage(), mergeCallOptions(opts)
+	err := ms.engine.holds.holdFor(messageName(&r))
 	if err == nil {
-		defer c.drop() //nolint:errcheck // Close has returned already
-		err = c.checkMessage(ctx, &r, o)
+		defer ms.engine.holds.drop() //nolint:errcheck // Close has returned already
+		err = ms.checkMessage(ctx, &r, o)
 	}
 	if err != nil {
 		m.finish(newCallError(messageName(&r), &o, err))
 		return &m.Work
 	}
-	m.opts = c.asynchronous(o)
+	m.opts = ms.engine.asynchronous(o)
 	m.Request, m.Owner, m.source = r, m, r.Peer
 	m.started, m.what = true, direction{r.Sending, r.Peer, r.Tag}
 	if o.torch {
-		m.ranks = c.global
+		m.ranks = ms.engine.global
 	}
-	m.record = c.recordMessage(&r, o.label)
-	c.messages.started.add(m)
-	c.messages.engine.Start(&m.Transfer)
+	m.record = ms.engine.records.recordMessage(&r, o.label)
+	ms.started.add(m)
+	ms.moving.Start(&m.Transfer)
 	return &m.Work
 }
 
 // checkMessage checks the arguments of a send or a receive, and completes its request. The caller
 // holds the communicator until it has the error of the message, which is recorded meanwhile.
-func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallOption) error {
+func (ms *messages) checkMessage(ctx context.Context, r *p2p.Request, o CallOption) error {
 	what := messageName(r)
 	switch {
 	case ctx == nil:
 		return nilContext(what)
 	case !r.Sending && r.Peer == AnySource:
-	case c.isOutside(r.Peer, o):
-		return &InvalidArgumentError{what, "the other rank " + c.outside()}
-	case r.Peer < 0 || r.Peer >= c.size:
-		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, c.size, c.size-1)}
+	case ms.engine.isOutside(r.Peer, o):
+		return &InvalidArgumentError{what, "the other rank " + ms.engine.outside()}
+	case r.Peer < 0 || r.Peer >= ms.engine.size:
+		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, ms.engine.size, ms.engine.size-1)}
 	}
 	if r.Tag < 0 {
 		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", r.Tag)}
 	}
 	r.Ctx, r.Timeout = ctx, o.timeout
 	if r.Timeout == 0 {
-		r.Timeout = c.selector.Timeout()
+		r.Timeout = ms.engine.selector.Timeout()
 	}
 	return nil
 }
@@ -249,14 +272,14 @@ func messageName(r *p2p.Request) string {
 // Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller, who knows
 // where it was called.
 func (m *message) Ended(cause error) {
-	m.comm.recordMessageEnd(m.record, cause)
+	m.messages.engine.records.recordMessageEnd(m.record, cause)
 	err := cause
 	if m.started {
 		if cause != nil {
 			err = m.failed(cause)
 		}
-		m.comm.messages.started.remove(m)
-		m.comm.noteFailed(&m.Work, err)
+		m.messages.started.remove(m)
+		m.messages.unasked.noteFailed(&m.Work, err)
 		m.Ctx = nil
 		if err == nil {
 			m.mu.Lock()
@@ -269,8 +292,10 @@ func (m *message) Ended(cause error) {
 
 // failed returns the error of a send or a receive because of cause.
 func (m *message) failed(cause error) *CallError {
-	c := m.comm
-	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Awaited: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
+	g := m.messages.engine
+	e := &CollectiveFailedError{
+		Operation: messageName(&m.Request), Rank: g.rank, Peer: -1, Awaited: -1, Group: g.name, GlobalRanks: g.global, Err: cause,
+	}
 	if m.Peer != AnySource {
 		e.Peer = m.Peer
 	}
@@ -285,19 +310,19 @@ func (m *message) failed(cause error) *CallError {
 		e.Peer = late.Behind[0]
 	}
 	if lost, ok := errors.AsType[*PeerLostError](cause); ok {
-		e.Last = c.lastCalls([]int{lost.Rank})
+		e.Last = g.records.lastCalls([]int{lost.Rank})
 	} else if late != nil {
-		e.Last = c.lastCalls(slices.Concat(late.Missing, late.Behind))
+		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind))
 	}
 	e.Message = direction{m.Sending, m.Peer, m.Tag}.String()
-	c.noteFlight()
+	g.records.noteFlight()
 	call := newCallError(e.Operation, &m.opts, e)
 	if call.DType = DType(m.Type); !m.AnyLength {
 		call.Count = len(m.Data) / call.DType.Size()
 	} else {
 		call.DType = 0
 	}
-	c.logFailure(c.notify(call))
+	g.journal.logFailure(g.failures.notify(call))
 	return call
 }
 
@@ -314,14 +339,14 @@ func (m *message) mismatch(got *p2p.MismatchError) *MismatchError {
 		sent, expected = fmt.Sprint(got.Len/dtype.Size()), fmt.Sprint(len(m.Data)/dtype.Size())
 	}
 	return &MismatchError{Field: field, Values: []MismatchValue{
-		{Value: "sent " + sent, Ranks: []int{got.From}}, {Value: "expected " + expected, Ranks: []int{m.comm.rank}},
+		{Value: "sent " + sent, Ranks: []int{got.From}}, {Value: "expected " + expected, Ranks: []int{m.messages.engine.rank}},
 	}}
 }
 
-// p2pGroup is a Communicator as its p2p.Engine sees it.
-type p2pGroup struct{ *Communicator }
+// p2pGroup is an engine as the p2p.Engine beside it sees it.
+type p2pGroup struct{ engine *engine }
 
-func (g p2pGroup) Closed() bool        { return g.life.State().Closed() }
-func (g p2pGroup) FailureCause() error { return g.cause(g.ep.Failure()) }
-func (g p2pGroup) Fault(v any) error   { return g.fault(v) }
-func (g p2pGroup) Release()            { _ = g.drop() } // Close has returned already
+func (g p2pGroup) Closed() bool        { return g.engine.holds.life.State().Closed() }
+func (g p2pGroup) FailureCause() error { return g.engine.failures.cause(g.engine.ep.Failure()) }
+func (g p2pGroup) Fault(v any) error   { return g.engine.faults.fault(v) }
+func (g p2pGroup) Release()            { _ = g.engine.holds.drop() } // Close has returned already

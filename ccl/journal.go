@@ -12,70 +12,79 @@ import (
 // once, at debug; a call that has waited for half of its timeout, at warn; the call in which its group fails, at
 // error; and the totals of each collective when it is closed, at info.
 
-func (c *Communicator) logs(level slog.Level) bool {
-	return c.logger.Enabled(context.Background(), level)
+// journal is the log of one communicator, and what it needs to log.
+type journal struct {
+	*group
+	logger *slog.Logger
+	totals *totals         // nil: not logged
+	chosen map[string]bool // choices that were logged; nil: they are not
+	warned map[string]bool // labels that the ranks of a call differ in
+}
+
+func (j *journal) logs(level slog.Level) bool {
+	return j.logger.Enabled(context.Background(), level)
 }
 
 // log logs a message about this rank of the group.
-func (c *Communicator) log(level slog.Level, message string, attrs ...any) {
-	about := []any{"rank", c.rank}
-	if c.name != "" {
-		about = append(about, "group", c.name)
+func (j *journal) log(level slog.Level, message string, attrs ...any) {
+	about := []any{"rank", j.rank}
+	if j.name != "" {
+		about = append(about, "group", j.name)
 	}
-	c.logger.Log(context.Background(), level, message, append(about, attrs...)...)
+	j.logger.Log(context.Background(), level, message, append(about, attrs...)...)
 }
 
 // logJoined logs that New has made the communicator. With level info it keeps totals from now on.
-func (c *Communicator) logJoined() {
-	if c.logs(slog.LevelInfo) {
-		c.log(slog.LevelInfo, "joined a group", "ranks", c.size, "transport", c.Transport())
-		c.totals = new(totals)
+func (j *journal) logJoined(transport string) {
+	if j.logs(slog.LevelInfo) {
+		j.log(slog.LevelInfo, "joined a group", "ranks", j.size, "transport", transport)
+		j.totals = new(totals)
 	}
-	if c.logs(slog.LevelDebug) {
-		c.chosen = map[string]bool{}
+	if j.logs(slog.LevelDebug) {
+		j.chosen = map[string]bool{}
 	}
 }
 
 // logChoice logs the kernel for a shape, unless one of the same entry was chosen for the same collective and
 // reason before.
-func (c *Communicator) logChoice(s Shape, choice *Choice) {
+func (j *journal) logChoice(s Shape, choice *Choice) {
 	key := fmt.Sprint(s.Collective, choice.Entry, choice.Why)
-	if c.chosen == nil || c.chosen[key] {
+	if j.chosen == nil || j.chosen[key] {
 		return
 	}
-	c.chosen[key] = true
-	c.log(slog.LevelDebug, "chose an algorithm", "collective", s.Collective, "algorithm", choice.Entry, "why", choice.Why,
+	j.chosen[key] = true
+	j.log(slog.LevelDebug, "chose an algorithm", "collective", s.Collective, "algorithm", choice.Entry, "why", choice.Why,
 		"first_for", s.String())
 }
 
 // warnOf logs that the current call has waited for half of its timeout, or of the group's if it has
 // none. The transport calls it in the goroutine of the call.
-func (c *Communicator) warnOf(seq uint64, missing []int) {
-	if !c.logs(slog.LevelWarn) {
+func (e *engine) warnOf(seq uint64, missing []int) {
+	if !e.journal.logs(slog.LevelWarn) {
 		return
 	}
-	attrs := []any{"call", c.number(seq), "missing", missing}
-	if r := &c.call.request; r.coll != 0 { // not in New
-		call := c.newCallError(nil)
+	attrs := []any{"call", e.number(seq), "missing", missing}
+	if r := &e.call.request; r.coll != 0 { // not in New
+		call := e.newCallError(nil)
 		if at := caller(true); at != nil && !call.Async {
 			call.File, call.Line = at.file, at.line
 		}
-		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, c.call.plan.choice.Entry),
+		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, e.call.plan.choice.Entry),
 			"where", strings.TrimSpace(call.at()+call.hint()))
-		for _, l := range c.lastCalls(missing) {
+		for _, l := range e.records.lastCalls(missing) {
 			attrs = append(attrs, "last", l.String())
 		}
 	}
 	text := "a collective has waited for half of its timeout"
-	if c.call.opts.timeout < 0 {
+	if e.call.opts.timeout < 0 {
 		text = "a collective that has no timeout still waits"
 	}
-	c.log(slog.LevelWarn, text, attrs...)
+	e.journal.log(slog.LevelWarn, text, attrs...)
 }
 
 // logFailure logs the error of the call in which the group fails, or of a message.
-func (c *Communicator) logFailure(err error) {
-	c.log(slog.LevelError, "a call failed", "error", err)
+func (j *journal) logFailure(err error) {
+	j.log(slog.LevelError, "a call failed", "error", err)
 }
 
 // totals are what the calls of a communicator have cost this rank, by collective. Times are since origin.
@@ -116,15 +125,15 @@ func (t *totals) end(r *request) {
 }
 
 // logTotals logs what the calls have cost. No call runs any more.
-func (c *Communicator) logTotals() {
-	if c.totals == nil {
+func (j *journal) logTotals() {
+	if j.totals == nil {
 		return
 	}
-	for coll, sum := range c.totals.of {
+	for coll, sum := range j.totals.of {
 		if sum.calls == 0 || sum.took == 0 {
 			continue
 		}
-		c.log(slog.LevelInfo, "totals", "collective", Collective(coll), "calls", sum.calls, "bytes", sum.bytes,
+		j.log(slog.LevelInfo, "totals", "collective", Collective(coll), "calls", sum.calls, "bytes", sum.bytes,
 			"time", sum.took.Round(time.Microsecond), "waiting", fmt.Sprintf("%.1f%%", 100*float64(sum.waited)/float64(sum.took)))
 	}
 }

@@ -48,19 +48,29 @@ type recorder struct {
 	messages [2][Complex128 + 1]flight.What // sends and receives, by type
 }
 
+// records are the flight records of one communicator.
+type records struct {
+	*group
+	journal   *journal
+	guard     transport.FaultGuard // nil: shared memory cannot vanish
+	recorder  *recorder            // nil: a group of one rank
+	lane      flight.Lane
+	timedFrom int // length in bytes from which records have times
+}
+
 // startRecorder makes the recorder of a first group.
-func (c *Communicator) startRecorder(dir string, times bool) error {
-	r := &recorder{rank: c.rank, size: c.size, dir: dir, times: times}
+func (l *records) startRecorder(dir string, times bool) error {
+	r := &recorder{rank: l.rank, size: l.size, dir: dir, times: times}
 	r.users.Store(1)
-	if shared, ok := c.ep.(transport.Recorder); ok {
+	if shared, ok := l.ep.(transport.Recorder); ok {
 		r.memory, _ = shared.Records() // without it this process alone sees the records
 	}
 	if r.memory == nil {
-		r.memory = alone{flight.NewHeap(1), c.rank}
+		r.memory = aloneRecords{flight.NewHeap(1), l.rank}
 	}
-	c.recorder = r
-	return c.vanishing(func() {
-		r.book = flight.NewBook(r.memory.Part(c.rank), c.rank, os.Getpid())
+	l.recorder = r
+	return l.vanishing(func() {
+		r.book = flight.NewBook(r.memory.Part(l.rank), l.rank, os.Getpid())
 		for _, t := range DTypes() {
 			name := t.String()
 			r.messages[isends][t] = r.book.NewWhat("send", name, "", "")
@@ -69,47 +79,47 @@ func (c *Communicator) startRecorder(dir string, times bool) error {
 	})
 }
 
-// startRecords starts the communicator's records, as those of the group with a number. dir and times
-// are for a first group.
-func (c *Communicator) startRecords(number uint64, dir string, times bool) error {
-	if c.recorder == nil {
-		if err := c.startRecorder(dir, times); err != nil {
+// open starts the communicator's records, as those of the group with a number. dir and times are for
+// a first group.
+func (l *records) open(number uint64, dir string, times bool) error {
+	if l.recorder == nil {
+		if err := l.startRecorder(dir, times); err != nil {
 			return err
 		}
 	}
-	if c.timedFrom = timedBytes; c.recorder.times {
-		c.timedFrom = 0
+	if l.timedFrom = timedBytes; l.recorder.times {
+		l.timedFrom = 0
 	}
 	id := fnv.New64a()
-	fmt.Fprint(id, c.name, "\x00", number)
-	return c.vanishing(func() {
-		c.recorder.book.Open(&c.lane, flight.Group{
-			ID: id.Sum64(), Name: c.name, Rank: c.rank, Size: c.size, Joined: c.joined,
+	fmt.Fprint(id, l.name, "\x00", number)
+	return l.vanishing(func() {
+		l.recorder.book.Open(&l.lane, flight.Group{
+			ID: id.Sum64(), Name: l.name, Rank: l.rank, Size: l.size, Joined: l.joined,
 		})
 	})
 }
 
-// alone is the memory of a rank that other ranks do not see.
-type alone struct {
+// aloneRecords is the memory of a rank that other ranks do not see.
+type aloneRecords struct {
 	*flight.Heap
 	rank int
 }
 
 // Part implements transport.Records.
-func (a alone) Part(rank int) []byte {
+func (a aloneRecords) Part(rank int) []byte {
 	if rank != a.rank {
 		return nil
 	}
 	return a.Heap.Part(0)
 }
 
-// closeLane ends the communicator's records, and frees the recorder if it was the last user.
-func (c *Communicator) closeLane() error {
-	r := c.recorder
+// close ends the communicator's records, and frees the recorder if it was the last user.
+func (l *records) close() error {
+	r := l.recorder
 	if r == nil {
 		return nil
 	}
-	_ = c.vanishing(func() { r.book.Close(&c.lane) })
+	_ = l.vanishing(func() { r.book.Close(&l.lane) })
 	if r.users.Add(-1) > 0 {
 		return nil
 	}
@@ -118,8 +128,8 @@ func (c *Communicator) closeLane() error {
 
 // vanishing runs f, which touches the memory of the recorder. If that memory has vanished,
 // vanishing returns the reason.
-func (c *Communicator) vanishing(f func()) (err error) {
-	if c.guard == nil {
+func (l *records) vanishing(f func()) (err error) {
+	if l.guard == nil {
 		f()
 		return nil
 	}
@@ -127,7 +137,7 @@ func (c *Communicator) vanishing(f func()) (err error) {
 	defer func() {
 		debug.SetPanicOnFault(old)
 		if v := recover(); v != nil {
-			if err = c.recorder.memory.Vanished(v); err == nil {
+			if err = l.recorder.memory.Vanished(v); err == nil {
 				panic(v)
 			}
 		}
@@ -137,8 +147,8 @@ func (c *Communicator) vanishing(f func()) (err error) {
 }
 
 // recordOf returns the calls of a plan as records have them; if they have a root, with root 0.
-func (c *Communicator) recordOf(p *plan) (what flight.What) {
-	if c.recorder == nil {
+func (l *records) recordOf(p *plan) (what flight.What) {
+	if l.recorder == nil {
 		return 0
 	}
 	dtype, op := "", ""
@@ -148,8 +158,8 @@ func (c *Communicator) recordOf(p *plan) (what flight.What) {
 	if p.key.coll.Reduces() {
 		op = p.key.op.String()
 	}
-	_ = c.vanishing(func() {
-		what = c.recorder.book.NewWhat(p.key.coll.String(), dtype, op, p.choice.Entry)
+	_ = l.vanishing(func() {
+		what = l.recorder.book.NewWhat(p.key.coll.String(), dtype, op, p.choice.Entry)
 	})
 	if p.key.coll.Rooted() {
 		what = what.WithRoot(0)
@@ -158,21 +168,21 @@ func (c *Communicator) recordOf(p *plan) (what flight.What) {
 }
 
 // recordPanic records that the call has ended by a panic.
-func (c *Communicator) recordPanic() { _ = c.vanishing(func() { c.lane.End(false) }) }
+func (l *records) recordPanic() { _ = l.vanishing(func() { l.lane.End(false) }) }
 
 // recordRejected records that this rank has rejected its call. The operation and the root are not
 // recorded: they may be what is wrong.
-func (c *Communicator) recordRejected() {
-	r, dtype := &c.call.request, ""
+func (l *records) recordRejected(r *request, seq uint64) {
+	dtype := ""
 	if r.dtype != 0 {
 		dtype = r.dtype.String()
 	}
-	_ = c.vanishing(func() {
+	_ = l.vanishing(func() {
 		var what flight.What
 		if r.coll != collReject { // whose caller alone knows what it is
-			what = c.recorder.book.NewWhat(r.coll.String(), dtype, "", "")
+			what = l.recorder.book.NewWhat(r.coll.String(), dtype, "", "")
 		}
-		c.lane.Reject(c.seq, what, r.count, r.opts.label)
+		l.lane.Reject(seq, what, r.count, r.opts.label)
 	})
 }
 
@@ -181,32 +191,36 @@ func (c *Communicator) recordRejected() {
 // beside the communication; package ddp marks its steps. A mark costs about 0.1 us. Any goroutine may call Mark,
 // also while a call runs, until the communicator is closed. The first 24 bytes of the label are kept.
 func (c *Communicator) Mark(label string, step int) {
-	if c == nil || c.recorder == nil || !c.life.HoldOpen() {
+	if c == nil || c.engine.records.recorder == nil || !c.engine.holds.life.HoldOpen() {
 		return
 	}
-	defer c.drop() //nolint:errcheck // Close has returned already
-	_ = c.vanishing(func() { c.recorder.book.Mark(&c.lane, label, step) })
+	defer c.engine.holds.drop() //nolint:errcheck // Close has returned already
+	c.engine.records.mark(label, step)
+}
+
+func (l *records) mark(label string, step int) {
+	_ = l.vanishing(func() { l.recorder.book.Mark(&l.lane, label, step) })
 }
 
 // recordMessage records that a message has begun.
-func (c *Communicator) recordMessage(r *p2p.Request, label string) (m flight.Pending) {
-	if c.recorder == nil {
+func (l *records) recordMessage(r *p2p.Request, label string) (m flight.Pending) {
+	if l.recorder == nil {
 		return m
 	}
 	way := irecvs
 	if r.Sending {
 		way = isends
 	}
-	what, count := c.recorder.messages[way][r.Type], len(r.Data)/DType(r.Type).Size()
-	_ = c.vanishing(func() {
-		m = c.recorder.book.BeginMessage(&c.lane, what, max(r.Peer, -1), r.Tag, count, label, len(r.Data) >= c.timedFrom)
+	what, count := l.recorder.messages[way][r.Type], len(r.Data)/DType(r.Type).Size()
+	_ = l.vanishing(func() {
+		m = l.recorder.book.BeginMessage(&l.lane, what, max(r.Peer, -1), r.Tag, count, label, len(r.Data) >= l.timedFrom)
 	})
 	return m
 }
 
-func (c *Communicator) recordMessageEnd(m flight.Pending, err error) {
-	if c.recorder != nil {
-		_ = c.vanishing(func() { c.recorder.book.EndMessage(m, err == nil) })
+func (l *records) recordMessageEnd(m flight.Pending, err error) {
+	if l.recorder != nil {
+		_ = l.vanishing(func() { l.recorder.book.EndMessage(m, err == nil) })
 	}
 }
 
@@ -215,25 +229,25 @@ func (c *Communicator) recordMessageEnd(m flight.Pending, err error) {
 // a call. It returns an error if the directory or the file cannot be made or written, or if the
 // recorder's memory has vanished. Any goroutine may call it at any time.
 func (c *Communicator) WriteFlight() error {
-	if c == nil || c.recorder == nil || c.recorder.dir == "" || !c.life.HoldOpen() {
+	if c == nil || c.engine.records.recorder == nil || c.engine.records.recorder.dir == "" || !c.engine.holds.life.HoldOpen() {
 		return nil
 	}
-	defer c.drop() //nolint:errcheck // Close has returned already
-	return c.writeFlight()
+	defer c.engine.holds.drop() //nolint:errcheck // Close has returned already
+	return c.engine.records.writeFlight()
 }
 
 // writeFlight is WriteFlight for a communicator that is in use.
-func (c *Communicator) writeFlight() error {
-	r := c.recorder
+func (l *records) writeFlight() error {
+	r := l.recorder
 	d := flight.Document{
 		Version: flight.Version, Job: r.memory.Job(), Size: r.size,
 		Writer: fmt.Sprint("rank ", r.rank), Written: time.Now().UTC(),
 	}
-	err := c.vanishing(func() {
+	err := l.vanishing(func() {
 		var clock flight.Clock
 		d.Ranks, clock = flight.ReadAll(r.size, r.memory.Part)
 		for i := range d.Ranks {
-			if g, ok := r.book.OnHeap(&c.lane, clock); ok && d.Ranks[i].Rank == r.rank {
+			if g, ok := r.book.OnHeap(&l.lane, clock); ok && d.Ranks[i].Rank == r.rank {
 				d.Ranks[i].Groups = append(d.Ranks[i].Groups, g)
 			}
 		}
@@ -245,25 +259,25 @@ func (c *Communicator) writeFlight() error {
 }
 
 // noteFlight writes the flight recorder because a call has failed.
-func (c *Communicator) noteFlight() {
-	if c.recorder == nil || c.recorder.dir == "" {
+func (l *records) noteFlight() {
+	if l.recorder == nil || l.recorder.dir == "" {
 		return
 	}
-	if err := c.writeFlight(); err != nil {
-		c.logger.Warn("the flight recorder could not be written", "rank", c.rank, "error", err)
+	if err := l.writeFlight(); err != nil {
+		l.journal.logger.Warn("the flight recorder could not be written", "rank", l.rank, "error", err)
 	}
 }
 
 // lastCall returns the last call that a rank of this group has recorded on it, without the rank. It is
 // false if this rank cannot know: the rank has made none, or its memory cannot be read.
-func (c *Communicator) lastCall(rank int) (last LastCall, ok bool) {
-	if c.recorder == nil {
+func (l *records) lastCall(rank int) (last LastCall, ok bool) {
+	if l.recorder == nil {
 		return last, false
 	}
-	_ = c.vanishing(func() {
-		read, _ := flight.Read(c.recorder.memory.Part(c.GlobalRank(rank)))
+	_ = l.vanishing(func() {
+		read, _ := flight.Read(l.recorder.memory.Part(l.globalRank(rank)))
 		for _, g := range read.Groups {
-			if g.ID != c.lane.Group() {
+			if g.ID != l.lane.Group() {
 				continue
 			}
 			for _, call := range slices.Backward(g.Calls) {
@@ -280,4 +294,30 @@ func (c *Communicator) lastCall(rank int) (last LastCall, ok bool) {
 		}
 	})
 	return last, ok
+}
+
+// lastCalls returns the last calls of other ranks, as the flight recorder has them.
+func (l *records) lastCalls(ranks []int) (all []LastCall) {
+	if slices.Contains(ranks, l.rank) {
+		return nil
+	}
+	for _, r := range ranks {
+		if r < 0 || r >= l.size {
+			continue // the failure comes from shared memory
+		}
+		l, ok := l.lastCall(r)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(all, func(have LastCall) bool {
+			have.Ranks = nil
+			return have.String() == l.String()
+		})
+		if i < 0 {
+			i = len(all)
+			all = append(all, l)
+		}
+		all[i].Ranks = append(all[i].Ranks, r)
+	}
+	return all
 }
