@@ -122,7 +122,7 @@ func unboundError() error {
 // known returns the default group whose properties the calling goroutine may read: the group
 // of its own rank, else of any rank of the only living job, since most properties
 // are the same on all ranks.
-func known() (g *ProcessGroup, own bool, err error) {
+func known() (g *ProcessGroup, isOwn bool, err error) {
 	r, err := self()
 	var jobs []*job
 	if err != nil {
@@ -130,6 +130,7 @@ func known() (g *ProcessGroup, own bool, err error) {
 		r, jobs = spawned.labels[goroutine.CurrentLabel()], living()
 		spawned.Unlock()
 	}
+
 	switch {
 	case r != nil:
 		g, err = r.current()
@@ -137,6 +138,7 @@ func known() (g *ProcessGroup, own bool, err error) {
 	case len(jobs) > 1:
 		return nil, false, err
 	}
+
 	for _, j := range jobs {
 		for _, r := range j.ranks {
 			if g := r.group.Load(); g != nil {
@@ -160,6 +162,7 @@ func Go(fn func()) {
 		go fn()
 		return
 	}
+
 	go func() {
 		bound.Set(r)
 		defer bound.Delete()

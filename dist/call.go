@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,21 +63,9 @@ func merge(opts []CallOption) (o CallOption) {
 		if add.ctx != nil {
 			o.ctx = add.ctx
 		}
-		if add.timeout != 0 {
-			o.timeout = add.timeout
-		}
-		if add.algorithm != "" {
-			o.algorithm = add.algorithm
-		}
-		if add.label != "" {
-			o.label = add.label
-		}
-		if add.key != "" {
-			o.key = add.key
-		}
-		if add.limit != 0 {
-			o.limit = add.limit
-		}
+
+		o.timeout, o.limit = cmp.Or(add.timeout, o.timeout), cmp.Or(add.limit, o.limit)
+		o.algorithm, o.label, o.key = cmp.Or(add.algorithm, o.algorithm), cmp.Or(add.label, o.label), cmp.Or(add.key, o.key)
 	}
 	return o
 }
@@ -89,7 +78,8 @@ func (o CallOption) target() (*ProcessGroup, error) {
 	return Default()
 }
 
-// torchNames is the option of ccl's calls in a call without a timeout, an algorithm, a label or a key.
+// torchNames is the option of ccl's calls in a call without a timeout, an algorithm, a label or a
+// key.
 var torchNames = ccl.WithTorchNames()
 
 // call holds what a function of this package passes to package ccl. If err is not nil,
@@ -109,6 +99,7 @@ func prepare(opts []CallOption) (c call) {
 		c.err = err
 		return c
 	}
+
 	c.group, c.comm, c.ctx = g, g.comm, o.ctx
 	c.opts[0] = torchNames
 	if c.ctx == nil {
@@ -153,7 +144,8 @@ func prepareAsync(opts []CallOption) asyncCall {
 	return c
 }
 
-// returnWork returns the Work of the call. Its argument is what ccl returned, and the Work has it too.
+// returnWork returns the Work of the call. Its argument is what ccl returned, and the Work has it
+// too.
 func (c *asyncCall) returnWork(error) (*Work, error) { return c.work(c.started) }
 
 // root maps a global rank to a group rank, or to an invalid one if it is not a member,

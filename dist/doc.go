@@ -106,8 +106,9 @@
 //
 // # Failure
 //
-// Errors are typed; errors.Is and errors.As find the types and values that this
-// package lists; docs/reference/errors.md has them in a table. The package does not panic on bad input, print, or end the process.
+// Errors are typed; errors.Is and errors.As find the types and values that this package lists;
+// docs/reference/errors.md has them in a table. The package does not panic on bad input, print,
+// or end the process.
 //
 // InitProcessGroup succeeds on all ranks or on none, and can be retried. A call that
 // all ranks reject for its arguments leaves the group intact. After any other failure

@@ -36,19 +36,22 @@ var (
 	ErrClosed              = ccl.ErrClosed
 )
 
-// Error types of packages ccl and ccl/config that calls of this package return; docs/reference/errors.md has them in a
-// table. Ranks in them are ranks of the group.
+// Error types of packages ccl and ccl/config that calls of this package return;
+// docs/reference/errors.md has them in a table. Ranks in them are ranks of the group.
 type (
-	// CallError tells which call failed: the line of the program, the collective, its size, its label. It wraps the other
-	// errors of a call.
+	// CallError tells which call failed: the line of the program, the collective, its size, its
+	// label. It wraps the other errors of a call.
 	CallError = ccl.CallError
-	// CollectiveFailedError is the failure of a group. Fields: Operation, Rank (which returns it), Peer (to blame, or
-	// -1), Seq, Group, Last (what the ranks to blame called last), Err (the cause: a *MismatchError, *TimeoutError,
-	// *PeerLostError, *AbortedError, *KernelPanicError or *ProtocolError, or the error of a context).
+	// CollectiveFailedError is the failure of a group. Fields: Operation, Rank (which returns it),
+	// Peer (to blame, or -1), Seq, Group, Last (what the ranks to blame called last), Err (the
+	// cause: a *MismatchError, *TimeoutError, *PeerLostError, *AbortedError, *KernelPanicError or
+	// *ProtocolError, or the error of a context).
 	CollectiveFailedError = ccl.CollectiveFailedError
-	// MismatchError shows how the calls of ranks differ. Fields: Field, and Values with Value, Ranks and Why.
+	// MismatchError shows how the calls of ranks differ. Fields: Field, and Values with Value, Ranks
+	// and Why.
 	MismatchError = ccl.MismatchError
-	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the ranks), By (the rank that waited), Seq, After.
+	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the
+	// ranks), By (the rank that waited), Seq, After.
 	TimeoutError = ccl.TimeoutError
 	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
 	PeerLostError = ccl.PeerLostError
@@ -56,12 +59,13 @@ type (
 	AbortedError = ccl.AbortedError
 	// KernelPanicError is a panic in a kernel. Fields: Kernel, Value, Stack.
 	KernelPanicError = ccl.KernelPanicError
-	// ProtocolError reports shared memory that another program has overwritten, or a message that does not fit the call.
-	// Fields: Peer (the rank to blame, or -1), Text.
+	// ProtocolError reports shared memory that another program has overwritten, or a message that
+	// does not fit the call. Fields: Peer (the rank to blame, or -1), Text.
 	ProtocolError = ccl.ProtocolError
 	// UnfinishedError reports calls that had not ended when their group was destroyed.
 	UnfinishedError = ccl.UnfinishedError
-	// InvalidBufferSizeError reports a length. Fields: Operation, Buffer (the argument), Expected, Actual (elements).
+	// InvalidBufferSizeError reports a length. Fields: Operation, Buffer (the argument), Expected,
+	// Actual (elements).
 	InvalidBufferSizeError = ccl.InvalidBufferSizeError
 	// InvalidRootError reports a rank that a group does not have. Fields: Root, Size.
 	InvalidRootError = ccl.InvalidRootError
@@ -69,9 +73,11 @@ type (
 	InvalidArgumentError = ccl.InvalidArgumentError
 	// AllocationFailedError reports how much memory could not be allocated.
 	AllocationFailedError = ccl.AllocationFailedError
-	// BackendNotAvailableError reports a transport that cannot connect these ranks. Fields: Requested, Available, Reason.
+	// BackendNotAvailableError reports a transport that cannot connect these ranks. Fields:
+	// Requested, Available, Reason.
 	BackendNotAvailableError = ccl.BackendNotAvailableError
-	// InvalidBackendError reports a backend or transport that does not exist. Fields: Requested, Available, Hint.
+	// InvalidBackendError reports a backend or transport that does not exist. Fields: Requested,
+	// Available, Hint.
 	InvalidBackendError = ccl.InvalidBackendError
 	// InitializationFailedError is the error of InitProcessGroup. Fields: Backend, Err (the cause).
 	InitializationFailedError = ccl.InitializationFailedError
@@ -122,6 +128,7 @@ func (e rankErrors) Error() string {
 		}
 		same[text] = append(same[text], err)
 	}
+
 	var rest rankErrors
 	for i, text := range texts {
 		if errs := same[text]; i < textLines {
@@ -178,8 +185,8 @@ type reasonOnly struct{ err error }
 func (e *reasonOnly) Error() string { return text.Reason(e.err) }
 func (e *reasonOnly) Unwrap() error { return e.err }
 
-// PanicError reports that the worker of a rank panicked. The process continues. Its text does not name the rank, which
-// Spawn and the errors of other ranks put before it.
+// PanicError reports that the worker of a rank panicked. The process continues. Its text does not
+// name the rank, which Spawn and the errors of other ranks put before it.
 type PanicError struct {
 	Rank  int
 	Value any // of the panic
@@ -196,9 +203,10 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// StuckError reports that Spawn returned without the worker of a rank: its peers timed
-// out waiting for it, and after the same time again it had not returned or made a call.
-// Its goroutine remains, and its rank has left its groups. Its text does not name the rank, as that of PanicError.
+// StuckError reports that Spawn returned without the worker of a rank: its peers timed out
+// waiting for it, and after the same time again it had not returned or made a call. Its goroutine
+// remains, and its rank has left its groups. Its text does not name the rank, as that of
+// PanicError.
 type StuckError struct {
 	Rank  int
 	After time.Duration // the timeout

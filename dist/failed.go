@@ -28,6 +28,7 @@ func (r *rank) callFailed(c *ccl.Communicator, call *CallError) {
 		j.watch()
 		return
 	}
+
 	r.back = true
 	late, ok := errors.AsType[*TimeoutError](err.Err)
 	if !ok {

@@ -32,6 +32,7 @@ func (o *initOptions) resolveFlight() error {
 	if value == "" {
 		return nil
 	}
+
 	all, err := strconv.ParseBool(value)
 	if err != nil {
 		return &config.Error{File: "environment", Key: timesVariable, Message: fmt.Sprintf("%q is neither true nor false", value)}
@@ -42,8 +43,8 @@ func (o *initOptions) resolveFlight() error {
 	return nil
 }
 
-// writeFlight writes the flight recorder if the worker has failed. Its own error tells more than one
-// of writing.
+// writeFlight writes the flight recorder if the worker has failed. Its own error tells more than
+// one of writing.
 func (r *rank) writeFlight(err error) {
 	if g := r.group.Load(); g != nil && err != nil {
 		_ = g.comm.WriteFlight()

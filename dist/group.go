@@ -94,8 +94,8 @@ func (g *ProcessGroup) close() error {
 	return g.comm.Close()
 }
 
-// failBy fails the group if a worker that has failed, nil for none, is that of a member, which may have left
-// the group before.
+// failBy fails the group if a worker that has failed, nil for none, is that of a member, which
+// may have left the group before.
 func (g *ProcessGroup) failBy(failed *RankError) {
 	if failed == nil {
 		return
@@ -152,8 +152,8 @@ func IsInitialized() bool {
 // goroutine, if it still has the profiler labels that it inherited, otherwise 0; while
 // several jobs run, it is ErrUnbound instead of 0.
 func GetRank(opts ...CallOption) (int, error) {
-	g, own, err := askedGroup(opts)
-	if err != nil || !own {
+	g, isOwn, err := askedGroup(opts)
+	if err != nil || !isOwn {
 		return 0, err
 	}
 	return g.Rank(), nil
@@ -179,9 +179,9 @@ func GetBackend(opts ...CallOption) (string, error) {
 	return g.backend, nil
 }
 
-// askedGroup returns the group to describe; own reports whether it is the caller's, not
+// askedGroup returns the group to describe; isOwn reports whether it is the caller's, not
 // another rank's handle on it.
-func askedGroup(opts []CallOption) (g *ProcessGroup, own bool, err error) {
+func askedGroup(opts []CallOption) (g *ProcessGroup, isOwn bool, err error) {
 	if o := merge(opts); o.grouped {
 		return o.group, true, o.group.usable()
 	}

@@ -95,22 +95,22 @@ func ignore(format string, n int) InitOption {
 // the ranks. The first step that fails on any rank fails the call on all; nothing is
 // left behind, so the call can be retried.
 //
-// The configuration comes from the first of these that is set: WithConfig,
-// WithConfigFile, WithSpawnConfigFile, the environment variable GOCCL_CONFIG,
-// ./ccl.yaml, the built-in configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT,
-// GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG override its defaults; WithAlgorithm,
-// WithTransport and WithTimeout override both (see config.Config.WithEnvironment).
-// GOCCL_FLIGHT is the directory of WithFlight; with GOCCL_FLIGHT_TIMES=true the
-// flight recorder has the times of all calls (see ccl.WithCallTimes). An
-// unknown variable whose name starts with GOCCL_ is an error that suggests the nearest
-// known one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same values; the error names the first key that
-// differs.
+// The configuration comes from the first of these that is set: WithConfig, WithConfigFile,
+// WithSpawnConfigFile, the environment variable GOCCL_CONFIG, ./ccl.yaml, the built-in
+// configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT, GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and
+// GOCCL_DEBUG override its defaults; WithAlgorithm, WithTransport and WithTimeout override both
+// (see config.Config.WithEnvironment). GOCCL_FLIGHT is the directory of WithFlight; with
+// GOCCL_FLIGHT_TIMES=true the flight recorder has the times of all calls (see ccl.WithCallTimes).
+// An unknown variable whose name starts with GOCCL_ is an error that suggests the nearest known
+// one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same
+// values; the error names the first key that differs.
 //
-// The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by name
-// that the program links and that detects itself: shm if a launcher started the ranks as
-// processes of one node, mpi on several nodes, local if they are goroutines. A transport that an option or GOCCL_TRANSPORT
-// names is checked before anything is loaded. A rank whose own arguments or configuration are wrong still waits for the others, within the
-// timeout, to tell them.
+// The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by
+// name that the program links and that detects itself: shm if a launcher started the ranks as
+// processes of one node, mpi on several nodes, local if they are goroutines. A transport that an
+// option or GOCCL_TRANSPORT names is checked before anything is loaded. A rank whose own
+// arguments or configuration are wrong still waits for the others, within the timeout, to tell
+// them.
 //
 // Errors are *InitializationFailedError around one of: *ConfigError (with an
 // *InvalidBackendError inside if no transport has the given name),
@@ -132,18 +132,20 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 	if err != nil {
 		return err
 	}
+
 	comm, err := r.connect(m, backend, opts)
 	if err := m.conclude(r, err); err != nil {
 		if comm != nil {
 			_ = comm.Close()
 		}
-		_ = r.settle(nil)
+		_ = r.endJoin(nil)
 		err = initFailed(backend, err)
 		reportInit(err)
 		return err
 	}
+
 	g := &ProcessGroup{rank: r, comm: comm, backend: backend}
-	if err := r.settle(g); err != nil {
+	if err := r.endJoin(g); err != nil {
 		_ = g.close()
 		return err
 	}
@@ -158,25 +160,28 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	if r.job == solo {
 		if err := solo.identify(); err != nil {
 			if misspelt := config.CheckEnvironment(os.Environ()); misspelt != nil {
-				err = misspelt // what the launcher's variables lack
+				err = misspelt // the launcher's variables lack it
 			}
 			return nil, err
 		}
 	}
+
 	var o initOptions
 	for _, opt := range opts {
 		if opt.set != nil {
 			opt.set(&o)
 		}
 	}
+
 	err := checkBackend(backend)
 	var settings *config.Settings
 	var medium transport.Provider
 	if err == nil {
 		settings, medium, err = o.resolve(r.job)
 	}
-	if logger, wrong := requestedLogger(); wrong != nil && err == nil {
-		err = wrong
+
+	if logger, invalid := requestedLogger(); invalid != nil && err == nil {
+		err = invalid
 	} else if o.logger == nil {
 		o.logger = logger
 	}
@@ -187,21 +192,12 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		}
 		return nil, err
 	}
-	if o.logger != nil {
-		for _, option := range o.ignored {
-			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn or the launcher decide",
-				"option", option, "rank", r.number, "ranks", r.job.size)
-		}
-		if r.number == 0 { // the others have the same
-			for _, f := range settings.Findings() {
-				o.logger.Info("dist: a finding about the rules of the configuration", "at", f.Origin, "finding", f.Message)
-			}
-		}
-	}
-	endpoint, err := m.meet(r, medium, settings.Timeout())
+	o.logFindings(r, settings)
+	endpoint, err := m.joinRanks(r, medium, settings.Timeout())
 	if isUnavailable(err) {
 		err = settings.TransportError(err)
 	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +213,23 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	return comm, err
 }
 
+// logFindings logs the options that are ignored, and what is odd about the configuration.
+func (o *initOptions) logFindings(r *rank, settings *config.Settings) {
+	if o.logger == nil {
+		return
+	}
+	for _, option := range o.ignored {
+		o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn or the launcher decide",
+			"option", option, "rank", r.number, "ranks", r.job.size)
+	}
+	if r.number > 0 {
+		return // rank 0 has the same findings
+	}
+	for _, f := range settings.Findings() {
+		o.logger.Info("dist: a finding about the rules of the configuration", "at", f.Origin, "finding", f.Message)
+	}
+}
+
 // announceTimeout bounds announceFailure if the configured timeout is unknown.
 const announceTimeout = time.Minute
 
@@ -229,6 +242,7 @@ func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transpo
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return nil, medium, err
 	}
+
 	if err := o.resolveFlight(); err != nil {
 		return nil, medium, err
 	}
@@ -236,6 +250,7 @@ func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transpo
 	if err != nil {
 		return nil, medium, err
 	}
+
 	settings, err = cfg.Resolve(config.Request{
 		Algorithm: o.algorithm,
 		Transport: o.transport,
@@ -320,13 +335,13 @@ func initFailed(backend string, err error) error {
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
-// DestroyProcessGroup removes the caller's rank from its default process group and from
-// all groups made of it; with WithGroup of another group, from that group alone. It does
-// not wait for other ranks: a peer that still needs the rank gets *PeerLostError.
-// Unfinished Works are dropped; *UnfinishedError counts them unless their group has
-// failed. Without a group the error is ErrNotInitialized, in a goroutine without a rank
-// ErrUnbound. InitProcessGroup can be called again afterwards, any number of times; except
-// on transport mpi without Spawn: there it waits for the other processes and ends MPI, which does not start twice in a process.
+// DestroyProcessGroup removes the caller's rank from its default process group and from all
+// groups made of it; with WithGroup of another group, from that group alone. It does not wait for
+// other ranks: a peer that still needs the rank gets *PeerLostError. Unfinished Works are
+// dropped; *UnfinishedError counts them unless their group has failed. Without a group the error
+// is ErrNotInitialized, in a goroutine without a rank ErrUnbound. InitProcessGroup can be called
+// again afterwards, any number of times; except on transport mpi without Spawn: there it waits
+// for the other processes and ends MPI, which does not start twice in a process.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {

@@ -34,7 +34,7 @@ type job struct {
 	leave       func(context.Context) error // of the transport by which the process has joined
 
 	running atomic.Int64  // workers that Spawn waits for
-	over    chan struct{} // closed when running is 0
+	idle    chan struct{} // closed when running is 0
 }
 
 // rank is one rank of a job, from the start of its worker to its end.
@@ -59,7 +59,7 @@ type rank struct {
 	back    bool            // a call has told it that its group failed
 	timeout time.Duration   // of the last default group
 	leftAt  time.Time       // when it last called DestroyProcessGroup
-	left    error           // of drain, after a worker that returned nil
+	drained error           // of drain, after a worker that returned nil
 }
 
 // newJob makes a job of that many ranks, or, unless l is nil, of l's one rank.
@@ -71,7 +71,7 @@ func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, cfg *
 		ctx:      ctx,
 		config:   cfg,
 		open:     map[int]*rendezvous{},
-		over:     make(chan struct{}),
+		idle:     make(chan struct{}),
 	}
 	if l != nil {
 		j.ranks = []*rank{newRank(j, l.Rank)}
@@ -116,9 +116,11 @@ func (r *rank) enter() (*rendezvous, error) {
 	case r.group.Load() != nil:
 		return nil, fmt.Errorf("dist: %w on rank %d: call dist.DestroyProcessGroup first", ErrAlreadyInitialized, r.number)
 	}
+
 	r.late, r.back = 0, false
 	r.inits++
 	m := j.open[r.inits]
+
 	if m == nil {
 		m = newRendezvous(j)
 		for _, gone := range j.ended {
@@ -130,6 +132,7 @@ func (r *rank) enter() (*rendezvous, error) {
 			j.open[r.inits] = m
 		}
 	}
+
 	if m.entered++; m.entered == len(j.ranks) {
 		delete(j.open, r.inits)
 	}
@@ -137,9 +140,9 @@ func (r *rank) enter() (*rendezvous, error) {
 	return m, nil
 }
 
-// settle ends the rank's rendezvous: g becomes its default group, nil if the
+// endJoin ends the rank's rendezvous: g becomes its default group, nil if the
 // rendezvous failed.
-func (r *rank) settle(g *ProcessGroup) error {
+func (r *rank) endJoin(g *ProcessGroup) error {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
 	r.joining = nil
@@ -189,6 +192,7 @@ func (r *rank) drain(ctx context.Context) error {
 	if g := r.group.Load(); g != nil {
 		groups = append(groups, g)
 	}
+
 	r.job.mu.Unlock()
 	var errs []error
 	for _, g := range groups {
@@ -205,7 +209,7 @@ func (r *rank) outcome() error {
 	if r.err != nil {
 		return r.err
 	}
-	return r.left
+	return r.drained
 }
 
 // end records that the rank's worker has ended with err. Groups and rendezvous that
@@ -220,11 +224,13 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 		defer j.mu.Unlock()
 		return j.failed, false
 	}
+
 	r.ended, r.err = true, err
 	j.ended = append(j.ended, r)
 	if err != nil && j.failed == nil {
 		j.failed = &RankError{r.number, err}
 	}
+
 	first = j.failed
 	close(r.done)
 	for number, m := range j.open {
@@ -233,18 +239,20 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 			delete(j.open, number)
 		}
 	}
+
 	if r.joining != nil {
 		r.joining.fail(r.absence())
 	}
 	groups := r.take()
 	j.waitedInVain(r)
 	j.watch()
-	var left []*ProcessGroup
+	var failing []*ProcessGroup
 	if first != nil && first.Rank == r.number {
-		left = j.groupsOf(r)
+		failing = j.groupsOf(r)
 	}
+
 	j.mu.Unlock()
-	for _, g := range left {
+	for _, g := range failing {
 		g.failBy(first)
 	}
 	for _, g := range groups {
@@ -256,7 +264,8 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 	return first, true
 }
 
-// groupsOf returns the other ranks' groups, some of which r may have left already. The caller holds job.mu.
+// groupsOf returns the other ranks' groups, some of which r may have left already. The caller
+// holds job.mu.
 func (j *job) groupsOf(r *rank) (groups []*ProcessGroup) {
 	for _, other := range j.ranks {
 		if other == r {

@@ -41,8 +41,8 @@ func launch() (*launchenv.Job, error) {
 	return l, nil
 }
 
-// meetProcesses connects the process's rank with the ranks of the job's other processes.
-func (m *rendezvous) meetProcesses(p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
+// joinProcesses connects the process's rank with the ranks of the job's other processes.
+func (m *rendezvous) joinProcesses(p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
 	if p.Name == shm.Name {
 		release, err := m.job.holdPort()
 		if err != nil {
@@ -68,11 +68,12 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 	}
 	go func() { // the worker may end meanwhile
 		select {
-		case <-m.over:
+		case <-m.decided:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
+
 	described := j.described()
 	described.Attempt = m.number
 	j.joinedBy(p)
@@ -128,7 +129,7 @@ func (m *rendezvous) announceFailure(p transport.Provider, err error, timeout ti
 			return
 		}
 	}
-	endpoint, joinErr := m.meetProcesses(p, timeout)
+	endpoint, joinErr := m.joinProcesses(p, timeout)
 	if joinErr != nil {
 		return // the caller returns err, which matters more
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// failedLeaveTime is how long a process that has failed waits for the other ranks when it leaves the job for good. It is short, so that the
-// program can print its error: mpirun ends it a second after another rank has died. One that has not failed waits for all
-// ranks, however long these work on, as programs do in MPI_Finalize.
+// failedLeaveTime is how long a process that has failed waits for the other ranks when it leaves
+// the job for good. It is short, so that the program can print its error: mpirun ends it a second
+// after another rank has died. One that has not failed waits for all ranks, however long these
+// work on, as programs do in MPI_Finalize.
 const failedLeaveTime = 300 * time.Millisecond
 
 // joinedBy notes that the process has called Join of p.
@@ -22,8 +23,9 @@ func (j *job) joinedBy(p transport.Provider) {
 	}
 }
 
-// leaveTransport ends what a transport has started in this process, once the program needs no group any more. failed: some group
-// has failed. That not all ranks have come to the end is no error: those that have not report why.
+// leaveTransport ends what a transport has started in this process, once the program needs no
+// group any more. failed: some group has failed. That not all ranks have come to the end is no
+// error: those that have not report why.
 func (j *job) leaveTransport(failed bool) error {
 	j.mu.Lock()
 	leave := j.leave
@@ -32,6 +34,7 @@ func (j *job) leaveTransport(failed bool) error {
 	if leave == nil {
 		return nil
 	}
+
 	ctx := context.Background()
 	if failed {
 		short, cancel := context.WithTimeout(ctx, failedLeaveTime)

@@ -59,6 +59,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	if c.err != nil {
 		return c.err
 	}
+
 	root, err := c.member(src)
 	var data []byte
 	switch {
@@ -68,6 +69,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	case c.comm.Rank() == root:
 		data, err = object.Encode(*obj)
 	}
+
 	lengths, err := c.agree(data, err)
 	if err != nil {
 		return err
@@ -75,6 +77,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	if c.comm.Rank() != root {
 		data = make([]byte, lengths[root])
 	}
+
 	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, data, root, c.opts[:]...)); err != nil || c.comm.Rank() == root {
 		return err
 	}
@@ -98,6 +101,7 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	all := make([]byte, sum(lengths))
 	if err := c.failed(ccl.AllGatherV(c.ctx, c.comm, data, all, lengths, nil, c.opts[:]...)); err != nil {
 		return nil, err
@@ -117,6 +121,7 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	if err == nil {
 		data, err = object.Encode(obj)
 	}
+
 	lengths, err := c.agree(data, err)
 	if err != nil {
 		return nil, err
@@ -152,21 +157,23 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 	default:
 		all, longest, err = encodeAll(objs, lengths)
 	}
+
 	if _, err := c.agree(longest, err); err != nil {
 		return obj, err
 	}
-	mine := make([]int64, 1)
-	if err := c.failed(ccl.Scatter(c.ctx, c.comm, lengths, mine, root, c.opts[:]...)); err != nil {
+	length := make([]int64, 1)
+	if err := c.failed(ccl.Scatter(c.ctx, c.comm, lengths, length, root, c.opts[:]...)); err != nil {
 		return obj, err
 	}
-	if mine[0] < 0 || mine[0] > int64(c.limit) {
-		return obj, c.failed(fmt.Errorf("rank %d announces an object of %d bytes, but the limit is %d", root, mine[0], c.limit))
+
+	if length[0] < 0 || length[0] > int64(c.limit) {
+		return obj, c.failed(fmt.Errorf("rank %d announces an object of %d bytes, but the limit is %d", root, length[0], c.limit))
 	}
 	var counts []int
 	for _, n := range lengths {
 		counts = append(counts, int(n))
 	}
-	data := make([]byte, mine[0])
+	data := make([]byte, length[0])
 	if err := c.failed(ccl.ScatterV(c.ctx, c.comm, all, counts, nil, data, root, c.opts[:]...)); err != nil {
 		return obj, err
 	}

@@ -19,6 +19,7 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	if c.err != nil {
 		return c.err
 	}
+
 	data, err := object.Encode(obj)
 	if err == nil && len(data) > c.limit {
 		err = c.tooLong(len(data))
@@ -42,6 +43,7 @@ func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err
 	if c.err != nil {
 		return obj, 0, c.err
 	}
+
 	data, from, err := ccl.RecvBytes(c.ctx, c.comm, from, tag, c.limit, c.opts[:]...)
 	if m, differs := errors.AsType[*MismatchError](err); differs && m.Field == "count" {
 		return obj, 0, c.failed(fmt.Errorf("%w (the limit is %d bytes: see dist.WithObjectLimit)", err, c.limit))

@@ -34,8 +34,9 @@ func (j *job) described() *transport.Job {
 	}
 }
 
-// choose returns the named transport, for "auto" the first that is for the ranks of the job. If there
-// is none, the error of "auto" is the one of shm, which connects processes in every program.
+// choose returns the named transport, for "auto" the first that is for the ranks of the job. If
+// there is none, the error of "auto" is the one of shm, which connects processes in every
+// program.
 func (j *job) choose(name string) (transport.Provider, error) {
 	described := j.described()
 	if name == auto {
@@ -46,6 +47,7 @@ func (j *job) choose(name string) (transport.Provider, error) {
 		}
 		name = shm.Name
 	}
+
 	p, err := transport.Lookup(name)
 	if err == nil {
 		_, err = p.Detect(described)
@@ -59,7 +61,8 @@ func (j *job) choose(name string) (transport.Provider, error) {
 	return p, nil
 }
 
-// notAvailable returns ccl's error for a transport that cannot connect the job's ranks, with those that can.
+// notAvailable returns ccl's error for a transport that cannot connect the job's ranks, with
+// those that can.
 func (j *job) notAvailable(e *transport.NotAvailableError) error {
 	described := j.described()
 	var others []string
@@ -83,8 +86,8 @@ func canConnect(l *launchenv.Job) error {
 	return err
 }
 
-// requested returns the transport that option, or else GOCCL_TRANSPORT, names for the job; its Name is
-// "" if neither names one. It needs no configuration.
+// requested returns the transport that option, or else GOCCL_TRANSPORT, names for the job; its
+// Name is "" if neither names one. It needs no configuration.
 func (j *job) requested(option string) (p transport.Provider, err error) {
 	if err := config.CheckTransport(option, os.Getenv); err != nil {
 		return p, err
@@ -93,6 +96,7 @@ func (j *job) requested(option string) (p transport.Provider, err error) {
 	if name == "" {
 		return p, nil
 	}
+
 	if p, err = j.choose(name); err != nil && name != auto {
 		at := config.Error{File: "environment", Key: "GOCCL_TRANSPORT", Message: err.Error(), Err: err}
 		if option != "" {

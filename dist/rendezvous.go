@@ -13,20 +13,20 @@ import (
 // Each rank meets the others, connects, and submits its verdict. A rendezvous succeeds
 // on all ranks or on none.
 type rendezvous struct {
-	job    *job
-	number int           // within the process, from 1
-	met    chan struct{} // closed when all ranks are here
-	over   chan struct{} // closed when the outcome is decided
+	job     *job
+	number  int           // within the process, from 1
+	allHere chan struct{} // closed when all ranks are here
+	decided chan struct{} // closed when the outcome is decided
 
 	// Guarded by job.mu:
 	entered   int    // ranks that have entered
-	here      []bool // ranks that have called meet
+	here      []bool // ranks that have called joinRanks
 	arrived   int    // number of these
 	endpoints []transport.Endpoint
 	verdicts  int        // ranks that have submitted theirs
 	lost      *RankError // the first rank that could not connect because of another
 
-	// Guarded by job.mu until over is closed, and constant from then on:
+	// Guarded by job.mu until decided is closed, and constant from then on:
 	failed bool
 	cause  error // why it failed
 	by     int   // the rank that made it fail, or noRank
@@ -44,31 +44,31 @@ var rendezvousCount atomic.Int64
 
 func newRendezvous(j *job) *rendezvous {
 	return &rendezvous{
-		job:    j,
-		number: int(rendezvousCount.Add(1)),
-		met:    make(chan struct{}),
-		over:   make(chan struct{}),
-		here:   make([]bool, len(j.ranks)),
+		job:     j,
+		number:  int(rendezvousCount.Add(1)),
+		allHere: make(chan struct{}),
+		decided: make(chan struct{}),
+		here:    make([]bool, len(j.ranks)),
 	}
 }
 
 // isOver reports whether the outcome is decided.
 func (m *rendezvous) isOver() bool {
 	select {
-	case <-m.over:
+	case <-m.decided:
 		return true
 	default:
 		return false
 	}
 }
 
-// meet waits for all ranks and returns r's endpoint, which p makes. The endpoints are created only
-// then because a transport chooses between polling and parking by the number of ranks
-// that the process hosts, and by then no rank is still in an earlier group.
-func (m *rendezvous) meet(r *rank, p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
+// joinRanks waits for all ranks and returns r's endpoint, which p makes. The endpoints are
+// created only then because a transport chooses between polling and parking by the number of
+// ranks that the process hosts, and by then no rank is still in an earlier group.
+func (m *rendezvous) joinRanks(r *rank, p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
 	j := m.job
 	if j.launched != nil {
-		return m.meetProcesses(p, timeout)
+		return m.joinProcesses(p, timeout)
 	}
 	j.mu.Lock()
 	m.here[r.number] = true
@@ -86,20 +86,12 @@ func (m *rendezvous) meet(r *rank, p transport.Provider, timeout time.Duration) 
 		expired = timer.C
 	}
 	var late *TimeoutError
-	select {
-	case <-m.met:
-	case <-m.over:
-	case <-j.ctx.Done():
-	case <-expired:
+	if m.await(expired) {
 		late = &TimeoutError{After: timeout}
-	}
-	if late != nil && m.allCame() { // the last of them makes the endpoints, with a deadline of its own
-		select {
-		case <-m.met:
-		case <-m.over:
-		case <-j.ctx.Done():
+		if m.allCame() { // the last of them makes the endpoints, with a deadline of its own
+			m.await(nil)
+			late = nil
 		}
-		late = nil
 	}
 
 	// The ranks may have met at the moment at which the wait was ended.
@@ -110,6 +102,7 @@ func (m *rendezvous) meet(r *rank, p transport.Provider, timeout time.Duration) 
 		return m.endpoints[r.number], nil
 	case m.failed:
 		return nil, errElsewhere
+
 	case late != nil:
 		for number, here := range m.here {
 			if !here {
@@ -120,11 +113,25 @@ func (m *rendezvous) meet(r *rank, p transport.Provider, timeout time.Duration) 
 		m.fail(r.number, err)
 		j.waitedFor(late.Missing, timeout)
 		return nil, err
+
 	default:
 		err := transport.ContextError(j.ctx)
 		m.fail(r.number, err)
 		return nil, err
 	}
+}
+
+// await waits until the ranks have met, the outcome is decided, or the job's context ends. It
+// reports whether expired came before that.
+func (m *rendezvous) await(expired <-chan time.Time) bool {
+	select {
+	case <-m.allHere:
+	case <-m.decided:
+	case <-m.job.ctx.Done():
+	case <-expired:
+		return true
+	}
+	return false
 }
 
 // allCame reports whether all ranks have called.
@@ -147,7 +154,7 @@ func (m *rendezvous) joinAll(r *rank, p transport.Provider, timeout time.Duratio
 		return nil, err
 	}
 	m.endpoints = endpoints
-	close(m.met)
+	close(m.allHere)
 	return endpoints[r.number], nil
 }
 
@@ -155,7 +162,7 @@ func (m *rendezvous) joinAll(r *rank, p transport.Provider, timeout time.Duratio
 // on none.
 func (m *rendezvous) conclude(r *rank, err error) error {
 	cause, _ := causeOf(r.number, err)
-	own := err != nil && !errors.Is(err, errElsewhere) && !cause.IsConsequence()
+	isOwn := err != nil && !errors.Is(err, errElsewhere) && !cause.IsConsequence()
 	m.job.mu.Lock()
 	m.verdicts++
 	if err != nil && m.lost == nil {
@@ -163,22 +170,22 @@ func (m *rendezvous) conclude(r *rank, err error) error {
 	}
 	switch {
 	case m.failed:
-	case own:
+	case isOwn:
 		m.fail(r.number, err)
 	case m.verdicts < len(m.job.ranks):
 		// If this rank failed, the rank that caused it is about to submit why.
 	case m.lost != nil:
 		m.fail(m.lost.Rank, m.lost.Err)
 	default:
-		close(m.over)
+		close(m.decided)
 	}
 	m.job.mu.Unlock()
 
-	<-m.over
+	<-m.decided
 	switch {
 	case !m.failed:
 		return nil
-	case own:
+	case isOwn:
 		return err
 	case m.by == noRank || m.by == r.number:
 		return m.cause
@@ -191,6 +198,6 @@ func (m *rendezvous) conclude(r *rank, err error) error {
 func (m *rendezvous) fail(by int, cause error) {
 	if !m.isOver() {
 		m.failed, m.by, m.cause = true, by, cause
-		close(m.over)
+		close(m.decided)
 	}
 }

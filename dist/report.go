@@ -176,6 +176,7 @@ func causeInGroup(rank int, err error) (cause failure.Kind, ranks []int) {
 		}
 		return failure.Stuck, late.Behind
 	}
+
 	if differing := differingRanks(err); differing != nil {
 		return failure.Mismatch, differing
 	}

@@ -47,46 +47,57 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 	return SpawnOption{func(o *spawnOptions) { o.ctx = cmp.Or(ctx, o.ctx) }}
 }
 
-// Spawn runs worker once for every rank, each in its own goroutine, and waits until all
-// have ended, except workers that are stuck (see *StuckError). The number of ranks is
-// given by WithRanks, else by the world size in the configuration, else it is one for each usable
-// core; see below for processes that a launcher started.
+// Spawn runs worker once for every rank, each in its own goroutine, and waits until all have ended.
 //
-// After a worker returns nil, Spawn waits for the asynchronous calls and Isends that it
-// started, until they end, their timeouts, or ctx. Their errors are that rank's; other
-// ranks do not fail by them. *UnfinishedError counts receives that matched no message.
+// The number of ranks is given by WithRanks, else by the world size in the configuration, else it
+// is one for each usable core.
 //
-// A worker's ctx is derived from the context of WithSpawnContext. It is cancelled, with a
-// *RankError as its cause, when another worker fails, so that long computations
-// can stop; calls that wait for the failed rank end without it. The groups of the
-// failed rank fail before: calls with ctx return *AbortedError, not ctx's error.
+// After a worker returns nil, Spawn waits for the asynchronous calls and Isends that it started,
+// until they end, their timeouts, or ctx. Their errors are that rank's; other ranks do not fail
+// by them. *UnfinishedError counts receives that matched no message.
 //
-// A worker fails by returning an error, by a panic (*PanicError) or by
-// runtime.Goexit (ErrGoexit). A worker that is stuck in its own code makes its peers'
-// calls fail by *TimeoutError; once all others have ended, Spawn waits for it for the
-// same time again and then returns without it: its *StuckError has the stack, and its
-// goroutine remains. Spawn waits without limit for a worker that waits, on a channel or
-// lock of the program, for one that has failed: such a worker must select on ctx.
+// # Failures
 //
-// Spawn returns a *RankError for each worker that failed, joined so that errors.Is and
-// errors.As find them all: first the causes, in the order of time, then those that
-// failed because of others. Its text shows errors that differ only in the rank once. It
-// is nil if all workers returned nil.
+// A worker fails by returning an error, by a panic (*PanicError) or by runtime.Goexit (ErrGoexit).
 //
-// In a process that a launcher started as one of several ranks (goccl run,
-// torchrun, mpirun, mpiexec, srun; see IsLaunched) Spawn runs worker once, with the
-// launcher's rank; the other ranks run in processes of their own. The number of ranks is
-// the launcher's, WithRanks must be equal to it, and the process is in one job at a
-// time. Spawn returns this rank's error alone; to end the launcher's job, the program
-// must exit with a status other than 0. Before it returns, Spawn ends what the transport has
-// started for the life of the process, such as MPI: it waits for the other ranks to do the
-// same, or 0.3 s after a failure. A later Spawn on that transport fails.
+// Then the worker's groups fail, and the ctx of all workers is cancelled, with a *RankError as its
+// cause, so that long computations can stop. Calls that wait for the failed rank end without ctx:
+// they return *AbortedError, not ctx's error.
 //
-// Before any worker starts, Spawn fails with *InvalidArgumentError or *ConfigError; if
-// launcher variables are set, also with *MissingConfigurationError (some are missing, or
-// WithRanks differs from the launcher's number), *BackendNotAvailableError (ranks on
-// several nodes, and the program imports no transport for them) or
-// *InitializationFailedError (they contradict each other).
+// A worker that is stuck in its own code makes its peers' calls fail by *TimeoutError. Once all
+// others have ended, Spawn waits for it for the same time again and then returns without it: its
+// *StuckError has the stack, and its goroutine remains.
+//
+// Spawn waits without limit for a worker that waits, on a channel or lock of the program, for one
+// that has failed: such a worker must select on ctx.
+//
+// Spawn returns a *RankError for each worker that failed, joined so that errors.Is and errors.As
+// find them all: first the causes, in the order of time, then those that failed because of
+// others. Its text shows errors that differ only in the rank once. It is nil if all workers
+// returned nil.
+//
+// Before any worker starts, Spawn fails with *InvalidArgumentError or *ConfigError.
+//
+// # Ranks as processes
+//
+// In a process that a launcher started as one of several ranks (see IsLaunched), Spawn runs worker
+// once, with the launcher's rank; the other ranks run in processes of their own.
+//
+// The number of ranks is the launcher's, WithRanks must be equal to it, and the process is in one
+// job at a time. Spawn returns this rank's error alone; to end the launcher's job, the program
+// must exit with a status other than 0.
+//
+// Before it returns, Spawn ends what the transport has started for the life of the process, such as
+// MPI: it waits for the other ranks to do the same, or 0.3 s after a failure. A later Spawn on that
+// transport fails.
+//
+// Besides, it fails before the worker starts with
+//
+//   - *MissingConfigurationError: variables are missing, or WithRanks differs from the launcher's
+//     number
+//   - *BackendNotAvailableError: the ranks are on several nodes, and no transport of the program is
+//     for them
+//   - *InitializationFailedError: variables contradict each other
 func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
 	if worker == nil {
 		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}
@@ -95,6 +106,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	if err != nil {
 		return err
 	}
+
 	o := spawnOptions{ctx: context.Background()}
 	for _, opt := range opts {
 		if opt.set != nil {
@@ -104,8 +116,8 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	ranks, from, cfg, err := o.resolve(l)
 	if err != nil {
 		j := &job{launched: l, size: max(o.ranks, 1)}
-		if _, wrong := j.requested(""); wrong != nil {
-			err = wrong // InitProcessGroup would return it before it loads the configuration
+		if _, invalid := j.requested(""); invalid != nil {
+			err = invalid // InitProcessGroup would return it before it loads the configuration
 		}
 		reportInit(err)
 		return err
@@ -122,10 +134,10 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	for _, r := range j.ranks {
 		go r.run(ctx, cancel, worker)
 	}
-	<-j.over
+	<-j.idle
 	err = j.failure(context.Cause(ctx))
-	if left := j.leaveTransport(err != nil); err == nil {
-		err = left
+	if leaveErr := j.leaveTransport(err != nil); err == nil {
+		err = leaveErr
 	}
 	return err
 }
@@ -139,6 +151,7 @@ func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, cfg *c
 	case !o.ranked && l == nil:
 		cfg, err = config.Find()
 	}
+
 	if err != nil {
 		return 0, "", nil, err
 	}
@@ -148,6 +161,7 @@ func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, cfg *c
 			Message:   fmt.Sprintf("dist.WithRanks(%d): from 1 to %d ranks are possible", o.ranks, config.MaxRanks),
 		}
 	}
+
 	if l != nil {
 		if o.ranked && o.ranks != l.Size {
 			return 0, "", nil, &MissingConfigurationError{
@@ -158,6 +172,7 @@ func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, cfg *c
 		}
 		return l.Size, l.String(), cfg, nil
 	}
+
 	if o.ranked {
 		ranks, from = o.ranks, fmt.Sprintf("dist.WithRanks(%d)", o.ranks)
 	} else if n, origin, ok := cfg.WorldSize(""); ok {
@@ -182,9 +197,9 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
 		}
 		if err == nil {
-			r.left = r.drain(ctx)
+			r.drained = r.drain(ctx)
 		}
-		r.reportWorker(cmp.Or(err, r.left)) // before the peers learn of it
+		r.reportWorker(cmp.Or(err, r.drained)) // before the peers learn of it
 		r.writeFlight(err)
 		if first, _ := r.end(err); first != nil && first.Rank == r.number {
 			cancel(first) // after the groups have failed: their failure is what calls with ctx return

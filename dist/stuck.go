@@ -90,6 +90,6 @@ func (r *rank) stack() []byte {
 // finished is the last action of a worker's goroutine; giveUp calls it for a stuck one.
 func (r *rank) finished() {
 	if !r.gone.Swap(true) && r.job.running.Add(-1) == 0 {
-		close(r.job.over)
+		close(r.job.idle)
 	}
 }

@@ -27,6 +27,7 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	if ranks == nil {
 		ranks = c.group.Ranks()
 	}
+
 	members, err := c.group.groupRanks(ranks)
 	if err != nil {
 		return nil, c.comm.Reject(c.ctx, err)
@@ -52,11 +53,12 @@ func (g *ProcessGroup) groupRanks(global []int) (ranks []int, err error) {
 //
 // *InvalidArgumentError rejects a size that does not divide the number of ranks. Otherwise
 // it fails like NewGroup.
-func NewSubgroups(size int, opts ...CallOption) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+func NewSubgroups(size int, opts ...CallOption) (group *ProcessGroup, all []*ProcessGroup, err error) {
 	c := prepare(opts)
 	if c.err != nil {
 		return nil, nil, c.err
 	}
+
 	n := c.comm.Size()
 	if size < 1 || n%size != 0 {
 		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{
@@ -77,7 +79,7 @@ func NewSubgroups(size int, opts ...CallOption) (mine *ProcessGroup, all []*Proc
 //
 // *InvalidArgumentError rejects a rank in two lists, and what NewGroup rejects. Otherwise it
 // fails like NewGroup.
-func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (group *ProcessGroup, all []*ProcessGroup, err error) {
 	c := prepare(opts)
 	if c.err != nil {
 		return nil, nil, c.err
@@ -92,6 +94,7 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *Process
 		if err != nil {
 			return nil, nil, c.comm.Reject(c.ctx, err)
 		}
+
 		slices.Sort(members)
 		for _, r := range members {
 			if was, ok := list[r]; ok && was != i {
@@ -108,22 +111,23 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *Process
 }
 
 // subgroups makes groups that have no rank in common.
-func (c *call) subgroups(lists [][]int) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+func (c *call) subgroups(lists [][]int) (group *ProcessGroup, all []*ProcessGroup, err error) {
 	comms, err := c.comm.Form(c.ctx, lists, c.opts[:]...)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	all = make([]*ProcessGroup, len(comms))
 	for i, comm := range comms {
 		if comm == nil {
 			continue
 		}
-		if mine, err = c.group.adopt(comm, nil); err != nil {
+		if group, err = c.group.adopt(comm, nil); err != nil {
 			return nil, nil, err
 		}
-		all[i] = mine
+		all[i] = group
 	}
-	return mine, all, nil
+	return group, all, nil
 }
 
 // Split divides the default group, or the group of WithGroup: ranks with the same color, 0 or

@@ -44,6 +44,7 @@ func (e *TimeoutError) Error() string {
 	if e.Seq > 0 {
 		fmt.Fprintf(&b, " in call %d", e.Seq)
 	}
+
 	switch {
 	case len(e.Missing) > 0 && e.Seq > 0:
 		fmt.Fprintf(&b, ": waited for %s, which did not make this call", RanksText(e.Missing))
@@ -76,8 +77,9 @@ func (e *AbortedError) Error() string {
 // Unwrap returns the cause.
 func (e *AbortedError) Unwrap() error { return e.Cause }
 
-// MismatchError is returned by Enter if ranks entered one call with different hashes. Endpoint.Fingerprint returns what each rank
-// brought, of which package ccl makes its own MismatchError, the one that programs get.
+// MismatchError is returned by Enter if ranks entered one call with different hashes.
+// Endpoint.Fingerprint returns what each rank brought, of which package ccl makes its own
+// MismatchError, the one that programs get.
 type MismatchError struct{ Seq uint64 }
 
 func (e *MismatchError) Error() string {

@@ -22,7 +22,7 @@ type Failure struct {
 	PID     int           // of the process that was lost; 0 if the rank is a goroutine
 	After   time.Duration // of a timeout
 	Code    int           // of the call of the transport's library that failed; 0 if none did
-	Text    string        // what happened, in words; at least its first TextBytes bytes are kept
+	Text    string        // the event in words; at least its first TextBytes bytes are kept
 	// Reason is why By rejected a call, if it gave up because of that; otherwise "". At least its
 	// first ReasonBytes bytes are kept.
 	Reason string

@@ -2,8 +2,8 @@ package transport
 
 import "context"
 
-// GroupCallBits is how many of the lower bits of a group's number tell which call makes the group. The
-// upper bits tell the groups of one call apart.
+// GroupCallBits is how many of the lower bits of a group's number tell which call makes the
+// group. The upper bits tell the groups of one call apart.
 const GroupCallBits = 48
 
 // Groups is implemented by endpoints whose ranks can form further groups.

@@ -33,10 +33,11 @@ type Staging interface {
 	Result(rank int) (lo, hi int, result []byte)
 }
 
-// Parts is implemented by a Staging that sends pieces to other ranks, if it can send each rank less than the whole.
+// Parts is implemented by a Staging that sends pieces to other ranks, if it can send each rank
+// less than the whole.
 type Parts interface {
-	// PutParts is PutInput of a piece of which rank reads the bytes lo to hi that part returns for it, and no others: what
-	// Input shows of the rest is undefined.
+	// PutParts is PutInput of a piece of which rank reads the bytes lo to hi that part returns for
+	// it, and no others: what Input shows of the rest is undefined.
 	PutParts(piece []byte, part func(rank int) (lo, hi int))
 }
 

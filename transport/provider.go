@@ -31,9 +31,9 @@ type Provider struct {
 	// did not come if the deadline of ctx has passed, and *PeerLostError, *AbortedError,
 	// *NotAvailableError and *AllocationFailedError where they apply.
 	Join func(ctx context.Context, j *Job) ([]Endpoint, error)
-	// Leave ends what Join has started in this process; nil: nothing is to be ended. It is called once,
-	// after all endpoints were closed, by a process that a launcher has started. Join is not called after it, or fails. It
-	// may wait for the other ranks, until ctx ends.
+	// Leave ends what Join has started in this process; nil: nothing is to be ended. It is called
+	// once, after all endpoints were closed, by a process that a launcher has started. Join is not
+	// called after it, or fails. It may wait for the other ranks, until ctx ends.
 	Leave func(ctx context.Context) error
 }
 
@@ -47,8 +47,9 @@ type Job struct {
 	// Origin says where Size comes from, as a part of a message: "this process is rank 1 of 4 by the
 	// variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4)".
 	Origin string
-	// Apart says why the ranks are not all on this node, as a part of a message; "" if they are, and also if this process
-	// cannot know: of RANK, WORLD_SIZE and MASTER_ADDR without LOCAL_WORLD_SIZE, the node of MASTER_ADDR cannot.
+	// Apart says why the ranks are not all on this node, as a part of a message; "" if they are, and
+	// also if this process cannot know: of RANK, WORLD_SIZE and MASTER_ADDR without
+	// LOCAL_WORLD_SIZE, the node of MASTER_ADDR cannot.
 	Apart string
 	// Key identifies a launched job, and its restart, among the jobs of this node: up to 64 letters,
 	// digits, ".", "_" and "-". It is "" if the ranks are on several nodes.
@@ -80,6 +81,7 @@ func Register(p Provider) {
 	case p.Detect == nil || p.Join == nil:
 		panic(fmt.Sprintf("transport: the provider of %q lacks Detect or Join", p.Name))
 	}
+
 	providers.Lock()
 	defer providers.Unlock()
 	i, taken := slices.BinarySearchFunc(providers.all, p.Name, func(q Provider, name string) int { return compareNames(q.Name, name) })
@@ -91,17 +93,17 @@ func Register(p Provider) {
 
 // compareNames sorts mpi, tcp, shm and local, in this order, before all other names.
 func compareNames(a, b string) int {
-	place := func(name string) int {
+	position := func(name string) int {
 		if i := slices.Index(known, name); i >= 0 {
 			return i
 		}
 		return len(known)
 	}
-	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(position(a), position(b)), cmp.Compare(a, b))
 }
 
-// Providers returns the registered providers, in the order in which "auto" asks them: mpi, tcp, shm,
-// local, then all others by name.
+// Providers returns the registered providers, in the order in which "auto" asks them: mpi, tcp,
+// shm, local, then all others by name.
 func Providers() []Provider {
 	providers.RLock()
 	defer providers.RUnlock()
@@ -115,6 +117,7 @@ func Lookup(name string) (Provider, error) {
 			return p, nil
 		}
 	}
+
 	reason := "this program links no package that provides it"
 	switch name {
 	case "tcp":

@@ -10,29 +10,32 @@ import (
 // "ranks 0, 2", "ranks 0-7".
 func RanksText(ranks []int) string { return text.Ranks(ranks) }
 
-// Renumber returns an error of a group of members as one of the group that these are ranks of: a *PeerLostError, *TimeoutError or
-// *AbortedError has the members in place of their ranks. Other errors are returned as they are.
+// Renumber returns an error of a group of members as one of the group that these are ranks of: a
+// *PeerLostError, *TimeoutError or *AbortedError has the members in place of their ranks. Other
+// errors are returned as they are.
 func Renumber(err error, members []int) error {
-	one := func(rank int) int {
+	renumber := func(rank int) int {
 		if rank >= 0 && rank < len(members) {
 			return members[rank]
 		}
 		return rank
 	}
+
 	all := func(ranks []int) (of []int) {
 		for _, rank := range ranks {
-			of = append(of, one(rank))
+			of = append(of, renumber(rank))
 		}
 		return of
 	}
+
 	if lost, ok := errors.AsType[*PeerLostError](err); ok {
-		return &PeerLostError{Rank: one(lost.Rank), PID: lost.PID}
+		return &PeerLostError{Rank: renumber(lost.Rank), PID: lost.PID}
 	}
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return &TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: one(late.By), Seq: late.Seq, After: late.After}
+		return &TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: renumber(late.By), Seq: late.Seq, After: late.After}
 	}
 	if aborted, ok := errors.AsType[*AbortedError](err); ok {
-		return &AbortedError{By: one(aborted.By), Cause: aborted.Cause}
+		return &AbortedError{By: renumber(aborted.By), Cause: aborted.Cause}
 	}
 	return err
 }

@@ -14,8 +14,9 @@ type Records interface {
 	// Job identifies the job among those of the machine: letters, digits, ".", "_" and "-". It is
 	// the same on all ranks, also of several nodes.
 	Job() string
-	// Part returns a rank's part, at first all zero; nil for a rank on another node (see Nodes). It is a multiple of 4096 bytes, at least 16384,
-	// aligned to 8. Only that rank writes to it; the others may read it at any time.
+	// Part returns a rank's part, at first all zero; nil for a rank on another node (see Nodes). It
+	// is a multiple of 4096 bytes, at least 16384, aligned to 8. Only that rank writes to it; the
+	// others may read it at any time.
 	Part(rank int) []byte
 	// Vanished is FaultGuard.Vanished for this memory. Once it has returned an error the parts are
 	// private memory, all zero.

@@ -66,7 +66,7 @@ type Arrival struct {
 	Limit       Timeout         // unless zero, replaces the timeout of SetTimeout for this call
 	Seq         uint64          // number of the call
 	Hash        uint64          // of Fingerprint; compared in every call
-	Fingerprint Fingerprint     // what all ranks must agree on
+	Fingerprint Fingerprint     // all ranks must agree on it
 	// Payload, at most PayloadLimit bytes, is shown to all ranks.
 	Payload []byte
 	// Send and Recv are this rank's buffers, shown through Memory if the call is Exposed.

@@ -38,6 +38,7 @@ func (l *Local[V]) Get() *V {
 	if t == nil {
 		return nil
 	}
+
 	id := id()
 	for i := t.home(id); ; i = t.next(i) {
 		switch t.slots[i].id.Load() {
@@ -70,15 +71,18 @@ func (l *Local[V]) Delete() {
 	if t == nil {
 		return
 	}
+
 	id := id()
 	for i := t.home(id); ; i = t.next(i) {
 		switch t.slots[i].id.Load() {
 		case 0:
 			return
+
 		case id:
 			if t.slots[i].value.Swap(nil) == nil {
 				return
 			}
+
 			l.live--
 			switch {
 			case l.live == 0:
@@ -120,12 +124,14 @@ func (l *Local[V]) put(t *table[V], id int64, v *V) {
 	free := -1
 	for i := t.home(id); ; i = t.next(i) {
 		s := &t.slots[i]
+
 		switch has := s.id.Load(); {
 		case has == id:
 			if s.value.Swap(v) == nil {
 				l.live++
 			}
 			return
+
 		case has == 0:
 			if free < 0 {
 				free = i
@@ -135,6 +141,7 @@ func (l *Local[V]) put(t *table[V], id int64, v *V) {
 			t.slots[free].value.Store(v)
 			l.live++
 			return
+
 		case free < 0 && s.value.Load() == nil:
 			free = i
 		}

@@ -24,6 +24,7 @@ func Stack(id int64) []byte {
 		}
 		all = make([]byte, 2*len(all))
 	}
+
 	start := fmt.Appendf(nil, "goroutine %d ", id)
 	for stack := range bytes.SplitSeq(all, []byte("\n\n")) {
 		if bytes.HasPrefix(stack, start) {

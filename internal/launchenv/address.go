@@ -21,21 +21,24 @@ func isLocal(host string) error {
 	if name, err := hostname(); err == nil && strings.EqualFold(name, host) || net.ParseIP(host).IsUnspecified() {
 		return nil
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
 		return err
 	}
-	own, err := net.InterfaceAddrs()
+
+	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return err
 	}
+
 	for _, f := range found {
 		if f.IP.IsLoopback() {
 			return nil
 		}
-		for _, o := range own {
+		for _, o := range addresses {
 			if n, ok := o.(*net.IPNet); ok && n.IP.Equal(f.IP) {
 				return nil
 			}

@@ -76,21 +76,23 @@
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
 //	 "because":"aborted", "ranks":[2]}
 //
-// The frames of a panic are parsed from the stack that the Go runtime writes. [ParseStacks] reads such
-// texts, also those that a launcher collects from a rank which cannot report any more.
+// The frames of a panic are parsed from the stack that the Go runtime writes. [ParseStacks] reads
+// such texts, also those that a launcher collects from a rank which cannot report any more.
 //
-// If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose value is
-// not that of most.
+// If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose
+// value is not that of most.
 //
-// All ranks of a group that failed by a timeout report the same ranks. What the rank's own call waited for is in
-// awaited, from which the launcher finds ranks that waited for each other in a circle.
+// All ranks of a group that failed by a timeout report the same ranks. What the rank's own call
+// waited for is in awaited, from which the launcher finds ranks that waited for each other in a
+// circle.
 //
-// The root cause of a job is the earliest report without because, or whose ranks include its own, or a
-// rank that died without one; otherwise the ranks that other reports name and that have none of their
-// own. internal/launcher has the whole rule.
+// The root cause of a job is the earliest report without because, or whose ranks include its own,
+// or a rank that died without one; otherwise the ranks that other reports name and that have none
+// of their own. internal/launcher has the whole rule.
 //
-// Beside failures a rank tells its launcher, in the file of GOCCL_RESULT_FILE, by which transport it has joined the
-// others ([SendTransport], by InitProcessGroup), and a value of the program ([SendValue], by package launch).
+// Beside failures a rank tells its launcher, in the file of GOCCL_RESULT_FILE, by which transport
+// it has joined the others ([SendTransport], by InitProcessGroup), and a value of the program
+// ([SendValue], by package launch).
 //
 //	{"version":1, "pid":4181, "transport":"shm", "value":{"loss":0.41}}
 //

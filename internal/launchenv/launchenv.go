@@ -34,15 +34,16 @@ type environment struct {
 func detect(e environment) (*Job, error) {
 	for _, l := range launchers {
 		missing := e.unset(l.variables...)
-		if l.own && missing != nil && len(missing) < len(l.variables) {
+		if l.isGoccl && missing != nil && len(missing) < len(l.variables) {
 			return nil, &Error{Missing, missing, fmt.Sprintf(
 				"%s: set all of %s, as goccl run does, or none of them", isNotSet(missing), list(l.variables))}
 		}
+
 		if missing != nil {
 			continue
 		}
 		j, err := e.ranks(l.by, l.rank, l.size)
-		if err != nil || j.Size == 1 && !l.own {
+		if err != nil || j.Size == 1 && !l.isGoccl {
 			return nil, err
 		}
 		if err := l.identify(e, j); err != nil {
@@ -56,9 +57,9 @@ func detect(e environment) (*Job, error) {
 	return nil, e.incomplete()
 }
 
-// incomplete returns an error if RANK and WORLD_SIZE make this process one of several ranks, and nothing identifies
-// the job: each process would otherwise be a job of its own. One of the two alone, or a value that is no rank of
-// several, is of another system.
+// incomplete returns an error if RANK and WORLD_SIZE make this process one of several ranks, and
+// nothing identifies the job: each process would otherwise be a job of its own. One of the two
+// alone, or a value that is no rank of several, is of another system.
 func (e environment) incomplete() error {
 	j, err := e.ranks("env://", "RANK", "WORLD_SIZE")
 	if err != nil || j.Size == 1 {

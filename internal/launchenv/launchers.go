@@ -11,9 +11,9 @@ type launcher struct {
 	by         string
 	rank, size string   // names of their variables
 	variables  []string // all that are set if it is the launcher
-	// own: only goccl run sets the variables, so an incomplete set is an error, and one rank
+	// isGoccl: only goccl run sets the variables, so an incomplete set is an error, and one rank
 	// is a job.
-	own bool
+	isGoccl bool
 	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key.
 	identify func(e environment, j *Job) error
 }
@@ -49,6 +49,7 @@ func identifyEnv(e environment, j *Job) (err error) {
 	if j.Port, err = e.number("MASTER_PORT", 1); err != nil {
 		return err
 	}
+
 	if j.Port > 65535 {
 		return &Error{Contradiction, []string{"MASTER_PORT"}, fmt.Sprintf("MASTER_PORT=%d: ports are numbers from 1 to 65535", j.Port)}
 	}
@@ -57,6 +58,7 @@ func identifyEnv(e environment, j *Job) (err error) {
 			return err
 		}
 	}
+
 	if e.get("SLURM_STEP_NUM_NODES") != "" {
 		if err := e.oneNode(j); err != nil {
 			return err
@@ -118,6 +120,7 @@ func identifyPMI(e environment, j *Job) error {
 	default:
 		err = e.identified(j, "MPI_LOCALNRANKS")
 	}
+
 	if err != nil || j.Apart != "" {
 		return err
 	}

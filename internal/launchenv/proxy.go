@@ -15,11 +15,13 @@ func hydraProxy() string {
 	if namespace == "" {
 		return ""
 	}
+
 	for pid := os.Getppid(); pid > 0; {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			return ""
 		}
+
 		name, parent, start, ok := parseStat(string(text))
 		if !ok {
 			return ""

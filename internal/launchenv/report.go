@@ -86,8 +86,8 @@ func TakeBack(getenv func(string) string) error {
 	return nil
 }
 
-// ReadReport reads the report in the file path. It returns nil if the rank wrote none, and an error if
-// the file is not a regular one of this user.
+// ReadReport reads the report in the file path. It returns nil if the rank wrote none, and an
+// error if the file is not a regular one of this user.
 func ReadReport(path string) (*Report, error) { return readFile[Report](path, "the report of a rank") }
 
 // readFile reads a T as JSON. It returns nil if the file does not exist or is empty.
@@ -115,6 +115,7 @@ func replace(path string, v any) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = f.Write(append(text, '\n'))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)

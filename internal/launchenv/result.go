@@ -17,33 +17,34 @@ type Result struct {
 	Value     json.RawMessage `json:"value,omitempty"`     // of the program
 }
 
-// told is what this process has told.
-var told struct {
+// sent is what this process has sent.
+var sent struct {
 	sync.Mutex
 	Result
 }
 
-// SendTransport tells the launcher, if it wants to know, by which transport the rank has joined the others.
+// SendTransport tells the launcher, if it wants to know, by which transport the rank has joined
+// the others.
 func SendTransport(getenv func(string) string, transport string) error {
-	return tell(getenv, func(r *Result) { r.Transport = transport })
+	return send(getenv, func(r *Result) { r.Transport = transport })
 }
 
 // SendValue gives the launcher, if it wants one, the rank's value. It replaces an earlier one.
 func SendValue(getenv func(string) string, value json.RawMessage) error {
-	return tell(getenv, func(r *Result) { r.Value = value })
+	return send(getenv, func(r *Result) { r.Value = value })
 }
 
-func tell(getenv func(string) string, change func(*Result)) error {
+func send(getenv func(string) string, change func(*Result)) error {
 	path := getenv(ResultVariable)
 	if path == "" {
 		return nil
 	}
-	told.Lock()
-	defer told.Unlock()
-	change(&told.Result)
-	told.Version, told.PID = 1, os.Getpid()
-	return replace(path, &told.Result)
+	sent.Lock()
+	defer sent.Unlock()
+	change(&sent.Result)
+	sent.Version, sent.PID = 1, os.Getpid()
+	return replace(path, &sent.Result)
 }
 
-// ReadResult reads what a rank has told. It returns nil if the rank told nothing.
+// ReadResult reads what a rank has sent. It returns nil if the rank told nothing.
 func ReadResult(path string) (*Result, error) { return readFile[Result](path, "the result of a rank") }

@@ -36,8 +36,8 @@ var goroutineHeader = regexp.MustCompile(`^goroutine (\d+) .*\[([^\]]*)\].*:$`)
 
 const createdBy = "created by "
 
-// ParseStacks returns the goroutines in a text of the Go runtime: debug.Stack, the message of a crash,
-// or the stacks that SIGQUIT shows. It skips lines of other kinds.
+// ParseStacks returns the goroutines in a text of the Go runtime: debug.Stack, the message of a
+// crash, or the stacks that SIGQUIT shows. It skips lines of other kinds.
 func ParseStacks(text string) (all []Goroutine) {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -49,6 +49,7 @@ func ParseStacks(text string) (all []Goroutine) {
 		if len(all) == 0 || i+1 == len(lines) {
 			continue
 		}
+
 		g := &all[len(all)-1]
 		if creator, ok := strings.CutPrefix(lines[i], createdBy); ok {
 			creator, _, _ = strings.Cut(creator, " in goroutine ")
@@ -61,6 +62,7 @@ func ParseStacks(text string) (all []Goroutine) {
 			}
 		}
 	}
+
 	return all
 }
 
@@ -79,18 +81,18 @@ func frame(function, position string) (f Frame, ok bool) {
 	return Frame{function, position[:colon], line}, err == nil
 }
 
-// OwnFrames returns the program's own functions on a stack, without those of the Go runtime, the standard
-// library and goccl. If no other remains it returns all.
+// OwnFrames returns the program's own functions on a stack, without those of the Go runtime, the
+// standard library and goccl. If no other remains it returns all.
 func OwnFrames(stack []Frame) []Frame {
-	own := slices.DeleteFunc(slices.Clone(stack), func(f Frame) bool { return !f.IsOwn() })
-	if len(own) == 0 {
+	frames := slices.DeleteFunc(slices.Clone(stack), func(f Frame) bool { return !f.IsOwn() })
+	if len(frames) == 0 {
 		return stack
 	}
-	return own
+	return frames
 }
 
-// PanicFrames returns the program's own functions in the stack of a worker that has panicked, in the format
-// of debug.Stack: those below the panic.
+// PanicFrames returns the program's own functions in the stack of a worker that has panicked, in
+// the format of debug.Stack: those below the panic.
 func PanicFrames(stack []byte) []Frame {
 	all := ParseStacks(string(stack))
 	if len(all) == 0 {
@@ -114,8 +116,8 @@ func (f Frame) runsWorker() bool {
 	return strings.HasPrefix(f.Function, library.Prefix+"dist.(*rank).run")
 }
 
-// IsOwn reports whether the function belongs to the program: not to the Go runtime, the standard library or
-// goccl.
+// IsOwn reports whether the function belongs to the program: not to the Go runtime, the standard
+// library or goccl.
 func (f Frame) IsOwn() bool {
 	if library.Has(f.Function, f.File) {
 		return false
@@ -125,7 +127,8 @@ func (f Frame) IsOwn() bool {
 }
 
 // standardLibrary are the first elements of the import paths of the standard library, and of what
-// its functions are called in stacks. Files do not tell: programs built with -trimpath have no GOROOT.
+// its functions are called in stacks. Files do not tell: programs built with -trimpath have no
+// GOROOT.
 var standardLibrary = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
 	encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
 	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`)

@@ -56,12 +56,14 @@ func Parse(data []byte, fail Fail) (Node, error) {
 	if len(data) > MaxBytes {
 		return whole, whole.Errorf("the file is longer than %d bytes", MaxBytes)
 	}
+
 	for line := range bytes.Lines(data) {
 		whole.Line++
 		if !utf8.Valid(line) {
 			return whole, whole.Errorf("not UTF-8 text")
 		}
 	}
+
 	whole.Line = 0
 	input := &lineReader{rest: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	decoder := yaml.NewDecoder(input)
@@ -70,12 +72,14 @@ func Parse(data []byte, fail Fail) (Node, error) {
 	if errors.Is(err, io.EOF) || err == nil && document.Content[0].Tag == "!!null" {
 		return whole, whole.Errorf("the file is empty; it has to begin with version: 1")
 	}
+
 	if err == nil {
 		if err = guarded(decoder.Decode, &further); err == nil {
 			whole.Line = further.Line
 			return whole, whole.Errorf("a second document begins here; the file has to be one")
 		}
 	}
+
 	if !errors.Is(err, io.EOF) {
 		message, line := syntaxError(err, input.lines)
 		whole.Line = line
@@ -85,6 +89,7 @@ func Parse(data []byte, fail Fail) (Node, error) {
 		}
 		return whole, whole.Errorf("not YAML: %s%s", message, hint(message))
 	}
+
 	at := document.Content[0]
 	root := Node{value: at, file: whole.file, Line: at.Line, Column: at.Column, keyColumn: at.Column}
 	nodes := 0
@@ -158,6 +163,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	if !r.mid {
 		r.lines++
 	}
+
 	end := bytes.IndexByte(r.rest, '\n') + 1
 	if end == 0 {
 		end = len(r.rest)
@@ -242,6 +248,7 @@ func (n Node) check(depth int, nodes *int) error {
 			if err := errors.Join(k.check(depth+1, nodes), n.child(key, value).check(depth+1, nodes)); err != nil {
 				return err
 			}
+
 			line, twice := first[key.Value]
 			switch {
 			case n.file.refused[key] != nil:
@@ -254,6 +261,7 @@ func (n Node) check(depth int, nodes *int) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -274,6 +282,7 @@ func (n Node) forbidden(depth int) string {
 		return fmt.Sprintf("aliases (*%s) are not supported; write the values out", text.Cut(n.value.Value))
 	case n.value.Style&yaml.TaggedStyle != 0:
 		return fmt.Sprintf("tags (%s) are not supported", text.Cut(n.value.Tag))
+
 	case n.value.Tag == "!!merge":
 		return "merge keys (<<) are not supported; write the values out"
 	case n.value.Tag == "!!null":
@@ -301,6 +310,7 @@ func (n Node) Later() (Node, error) {
 			visit(child)
 		}
 	}
+
 	visit(n.value)
 	return n, errors.Join(errs...)
 }
@@ -440,6 +450,7 @@ func List[T comparable](n Node, read func(Node) (T, error)) (values []T, err err
 		}
 		return []T{value}, err
 	}
+
 	err = n.Elements(func(n Node) error {
 		value, err := read(n)
 		switch {
@@ -451,6 +462,7 @@ func List[T comparable](n Node, read func(Node) (T, error)) (values []T, err err
 		values = append(values, value)
 		return nil
 	})
+
 	if err == nil && values == nil {
 		err = n.Errorf("the list is empty; give a value, or remove the key")
 	}

@@ -23,6 +23,7 @@ func Exchange(ep transport.Endpoint, e *transport.Arrival) ([]string, error) {
 	if _, err := ep.Enter(e); err != nil {
 		return nil, err
 	}
+
 	texts := make([]string, ep.Size())
 	if memory := ep.Memory(); memory != nil {
 		for r := range texts {
@@ -44,6 +45,7 @@ func exchangeStaged(s transport.Staging, text []byte, texts []string) error {
 	if err := s.Flip(); err != nil {
 		return err
 	}
+
 	lengths, longest := make([]int, len(texts)), 0
 	for r := range lengths {
 		lengths[r] = int(binary.LittleEndian.Uint64(s.Input(r, 8)))
@@ -52,6 +54,7 @@ func exchangeStaged(s transport.Staging, text []byte, texts []string) error {
 			return &transport.ProtocolError{Peer: r, Text: fmt.Sprintf("it shows settings of %d bytes", lengths[r])}
 		}
 	}
+
 	step := s.PieceBytes()
 	for lo := 0; lo < longest; lo += step {
 		s.PutInput(text[min(lo, len(text)):min(lo+step, len(text))], 0, 0)
@@ -66,8 +69,8 @@ func exchangeStaged(s transport.Staging, text []byte, texts []string) error {
 	return nil
 }
 
-// Setting returns the first key, in alphabetical order, for which the texts, lines "key=value", have
-// different values, and these. It returns "" if the texts agree.
+// Setting returns the first key, in alphabetical order, for which the texts, lines "key=value",
+// have different values, and these. It returns "" if the texts agree.
 func Setting(texts []string) (key string, values []string) {
 	var keys []string
 	settings := make([]map[string]string, len(texts))
@@ -79,6 +82,7 @@ func Setting(texts []string) (key string, values []string) {
 			keys = append(keys, key)
 		}
 	}
+
 	slices.Sort(keys)
 	values = make([]string, len(texts))
 	for _, key := range slices.Compact(keys) {
@@ -88,6 +92,7 @@ func Setting(texts []string) (key string, values []string) {
 				values[r] = v
 			}
 		}
+
 		if slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
 			return key, values
 		}
@@ -104,6 +109,7 @@ func Shorten(texts []string) {
 		shortest = min(shortest, len(lists[r]))
 		long = long || len(text) > 82
 	}
+
 	if !long {
 		return
 	}
@@ -111,6 +117,7 @@ func Shorten(texts []string) {
 	for at < shortest && !slices.ContainsFunc(lists, func(l []string) bool { return l[at] != lists[0][at] }) {
 		at++
 	}
+
 	for r, l := range lists {
 		texts[r] = fmt.Sprintf("only %d numbers", len(l))
 		if at < len(l) {

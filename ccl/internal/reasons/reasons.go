@@ -27,12 +27,14 @@ func Write(why []string) string {
 	var lines []string
 	ranks := make([]byte, min(len(why), mostReasons))
 	length := len(ranks)
+
 	for i := range ranks {
 		ranks[i] = noReason
 		line := Line(why[i])
 		if line == "" {
 			continue
 		}
+
 		at := slices.Index(lines, line)
 		if at < 0 {
 			if length+1+len(line) > transport.TextBytes {
@@ -70,6 +72,7 @@ func Line(text string) string {
 	if len(text) <= transport.ReasonBytes {
 		return text
 	}
+
 	const more = "..."
 	n := transport.ReasonBytes - len(more)
 	for !utf8.RuneStart(text[n]) {
