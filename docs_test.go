@@ -240,7 +240,7 @@ var fileName = regexp.MustCompile("`([a-z0-9_]+\\.go)`")
 func TestArchitectureFiles(t *testing.T) {
 	for _, m := range fileName.FindAllStringSubmatch(read(t, "docs/inside/architecture.md"), -1) {
 		found := false
-		for _, folder := range []string{"ccl", "ccl/*", "ccl/internal/*", "dist", "transport", "transport/*", "internal/*"} {
+		for _, folder := range []string{"ccl", "ccl/*", "ccl/internal/*", "dist", "transport", "transport/*", "transport/internal/*", "internal/*"} {
 			files, err := filepath.Glob(folder + "/" + m[1])
 			found = found || err == nil && len(files) > 0
 		}

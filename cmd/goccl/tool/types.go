@@ -2,6 +2,7 @@ package tool
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,23 +66,34 @@ func describeTypes(w io.Writer, c *explainCommand) error {
 
 	rows := [][]string{head}
 	for _, d := range ccl.DTypes() {
-		var names []string
-		for _, t := range goTypes {
-			if t.dtype == d {
-				names = append(names, t.name)
-			}
-		}
-
-		row := []string{d.String(), strings.Join(names, ", "), strconv.Itoa(d.Size())}
+		row := []string{d.String(), strings.Join(goNames(d), ", "), strconv.Itoa(d.Size())}
 		for _, op := range ccl.Ops() {
 			row = append(row, defined(op, d))
 		}
-		rows = append(rows, row)
+
+		last := rows[len(rows)-1]
+		if !slices.Equal(last[3:], row[3:]) {
+			rows = append(rows, row)
+			continue
+		}
+		for i := range 3 { // one row for neighbours with the same operations
+			last[i] += ", " + row[i]
+		}
 	}
 	p.table(rows)
 	p.heading(2, "Rules of the operations")
 	p.table(typeNotes)
 	return p.print(w)
+}
+
+// goNames returns the Go types that have a DType.
+func goNames(d ccl.DType) (names []string) {
+	for _, t := range goTypes {
+		if t.dtype == d {
+			names = append(names, t.name)
+		}
+	}
+	return names
 }
 
 // defined returns the cell for an operation of a type.
