@@ -88,13 +88,13 @@ func (r Rank) status() int {
 // How describes how the rank ended.
 func (r Rank) How() string {
 	if r.Signal != 0 {
-		return fmt.Sprintf("%s (%v)", signalName(r.Signal), r.Signal)
+		return fmt.Sprintf("%s (%v)", SignalName(r.Signal), r.Signal)
 	}
 	if r.Exit == StatusUnknown {
 		return "an unknown status, because another part of the launching program has waited for it"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
-	if name := signalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
+	if name := SignalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
 		how += " (128 + " + name + ")" // as of a shell whose program the signal has ended
 	}
 	return how
@@ -112,9 +112,9 @@ func (r Rank) fate() string {
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
 		return "killed, because it had not ended"
 	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
-		return "ended by " + signalName(r.Asked)
+		return "ended by " + SignalName(r.Asked)
 	}
-	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.How())
+	return fmt.Sprintf("ended after %s, with %s", SignalName(r.Asked), r.How())
 }
 
 // ExitCode returns the exit status for the program: the status of the rank that
@@ -167,7 +167,7 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("the job was ended after %v: %v", after, e.Canceled)
 	}
 	if e.First < 0 {
-		return fmt.Sprintf("%s came after %v", signalName(e.Signal), after)
+		return fmt.Sprintf("%s came after %v", SignalName(e.Signal), after)
 	}
 	first := e.Ranks[e.First]
 	who, was := text.Ranks(e.Blamed), "were"

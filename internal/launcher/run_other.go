@@ -18,8 +18,6 @@ func (*Spec) Run(context.Context) (*Outcome, error) {
 	return nil, &RefusedError{statusFailed, fmt.Errorf("ranks as processes: %w on %s: start one process, whose ranks are goroutines, with dist.Spawn", errors.ErrUnsupported, runtime.GOOS)}
 }
 
-func signalName(s syscall.Signal) string { return s.String() }
-
 // SignalName returns the name of a signal, or "" if it is 0.
 func SignalName(s syscall.Signal) string {
 	if s == 0 {

@@ -10,15 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalName returns the name of a signal, such as SIGTERM.
-func signalName(s syscall.Signal) string { return cmp.Or(unix.SignalName(s), s.String()) }
-
 // SignalName returns the name of a signal, such as SIGTERM, or "" if it is 0.
 func SignalName(s syscall.Signal) string {
 	if s == 0 {
 		return ""
 	}
-	return signalName(s)
+	return cmp.Or(unix.SignalName(s), s.String())
 }
 
 // signalGroup sends a signal to the process group of a rank, and reports whether it
