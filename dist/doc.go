@@ -22,35 +22,12 @@
 // program as processes. Each process then hosts one rank, whether it calls Spawn or not;
 // the launcher's environment variables give the rank and the number of ranks. Ranks of one
 // node connect through shared memory; ranks of several nodes through MPI, if the program
-// imports github.com/goccl/goccl/transport/mpi and an MPI launcher has started them. These
-// are the variables:
+// imports github.com/goccl/goccl/transport/mpi and an MPI launcher has started them.
 //
-//	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which override all others:
-//	    the job's name, a slash and what follows it; the rank; the number of ranks.
-//	    Jobs of the same name stay apart if each has its own GOCCL_SHM_SECRET
-//	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-//	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
-//	torch's RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, set by hand for one node: if
-//	    the address is this node's, the port identifies the job; rank 0 holds it while
-//	    the ranks join. LOCAL_WORLD_SIZE and SLURM_STEP_NUM_NODES, if
-//	    set, tell whether all ranks are on this node
-//	Open MPI's OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_SIZE, with PMIX_NAMESPACE; a
-//	    variable PMIX_SERVER_URI2, 21, 3, 4, 41, 51 or 61, if set, keeps jobs of one
-//	    name apart
-//	PMI_RANK and PMI_SIZE of MPICH's and others' mpiexec and of srun --mpi=pmi2, with
-//	    MPI_LOCALNRANKS, PMI_LOCAL_SIZE or SLURM_STEP_NUM_NODES, the first that is set.
-//	    The job is identified by PMI_JOBID, with SLURM_RESTART_COUNT if set, or by the
-//	    process hydra_pmi_proxy that mpiexec runs on each node; not by the latter if
-//	    PMI_SPAWNED is set to other than 0
-//	Slurm's SLURM_PROCID and SLURM_STEP_NUM_TASKS, with SLURM_JOB_ID, SLURM_STEP_ID and
-//	    SLURM_STEP_NUM_NODES, and SLURM_RESTART_COUNT if set
-//
-// The first complete set wins. If none is complete, some of the variables GOCCL_SHM_*, or
-// RANK and WORLD_SIZE of several ranks without MASTER_ADDR or MASTER_PORT, are
-// *MissingConfigurationError; other incomplete sets, such as RANK alone or WORLD_SIZE alone,
-// are ignored, and so is a launcher that started a single rank, except goccl run -n 1.
-// [IsLaunched] reports the result. Variables that do not identify the job are errors, and so
-// are ranks on several nodes, unless a transport of the program is for them.
+// The first launcher whose variables are all set wins: goccl run (GOCCL_SHM_*), torchrun, torch's
+// env://, Open MPI, PMI, Slurm; docs/reference/environment.md lists them. [IsLaunched] reports the
+// result. Variables that do not identify the job are errors, and so are ranks on several nodes,
+// unless a transport of the program is for them.
 //
 // Which rank a goroutine is:
 //
