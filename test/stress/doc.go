@@ -48,6 +48,6 @@
 // # Failure
 //
 // Program.Run returns the first error of a call or a wrong result, with the number and the
-// text of the event. It does not notify the other ranks. Departures.Check returns all
+// text of the event, and aborts the groups of the rank. Departures.Check returns all
 // violations.
 package stress

@@ -42,10 +42,17 @@ type ending struct {
 }
 
 // Run does the part of one rank. all is its communicator, with the program's number of
-// ranks. Before it returns Run closes the groups that the program has made.
+// ranks. Before it returns Run closes the groups that the program has made; after an error it
+// aborts them, and all.
 func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 	r := &run{ctx: ctx, rank: all.Rank(), groups: map[*group]*ccl.Communicator{p.all: all}}
 	defer func() {
+		if err != nil {
+			for _, c := range r.groups {
+				c.Abort(err)
+			}
+		}
+
 		delete(r.groups, p.all)
 		for g, c := range r.groups {
 			if closed := c.Close(); closed != nil && err == nil {
