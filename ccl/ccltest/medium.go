@@ -61,7 +61,7 @@ func (w medium) in(err error) error {
 	if err == nil || w.about == "" {
 		return err
 	}
-	return fmt.Errorf("%w\nworld: %s: %s", err, w.name, w.about)
+	return fmt.Errorf("%w\nmedium: %s: %s", err, w.name, w.about)
 }
 
 // group is n ranks that are connected and have joined.

@@ -61,7 +61,7 @@ func TestMistakes(t *testing.T) {
 			`rank 1\n +1  SendRecvReduce  in\[0:0\] to 0 \(NOT RECEIVED\), out\[0:1\] from 0 \(NOT SENT\)\n`,
 		}},
 		{"a missing epilogue", ccl.CollAllReduce, ringReduceKernel(noEpilogue), []string{
-			`the avg of \[.*\]: it is the sum; Epilogue was not called\nworld: `,
+			`the avg of \[.*\]: it is the sum; Epilogue was not called\nmedium: `,
 		}},
 		{"data that is passed on before it is received", ccl.CollBroadcast, hastyChain(), []string{
 			`on rank 2, elements 0 to 5: the input of rank 0 is missing, what memory held before the call is there\n`,
