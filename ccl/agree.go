@@ -49,6 +49,7 @@ func Agree(ctx context.Context, c *Communicator, failed error, facts []Fact, opt
 	for _, f := range facts {
 		text = fmt.Appendf(text, "%q %q\n", f.Name, f.Value)
 	}
+
 	digest := sha256.Sum256(text)
 	announced := []int{len(text)}
 	for word := range slices.Chunk(digest[:], 8) {
@@ -65,6 +66,7 @@ func Agree(ctx context.Context, c *Communicator, failed error, facts []Fact, opt
 		lengths[r] = other[0]
 		isSame = isSame && slices.Equal(other, announced)
 	}
+
 	if isSame {
 		return nil
 	}
@@ -82,8 +84,10 @@ const maxFactBytes = 64 << 20
 func differingFact(texts [][]byte) error {
 	var names []string
 	values := map[string][]string{}
+
 	for r, text := range texts {
 		var f Fact
+
 		for lines := bytes.NewReader(text); ; {
 			if _, err := fmt.Fscanf(lines, "%q %q\n", &f.Name, &f.Value); err != nil {
 				break
@@ -107,8 +111,8 @@ func differingFact(texts [][]byte) error {
 // Exchange is an AllGather of some numbers, to which a rank can bring an error instead.
 //
 // It returns the numbers of all ranks, in rank order. All ranks bring as many, also with an error,
-// where their values do not matter. If ranks bring an error, all get a *RejectedError, and the group
-// is intact. Other errors are those of AllGather.
+// where their values do not matter. If ranks bring an error, all get a *RejectedError, and the
+// group is intact. Other errors are those of AllGather.
 func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int, opts ...CallOption) ([]int, error) {
 	var reason []byte
 	if failed != nil {
@@ -128,6 +132,7 @@ func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int,
 		others = append(others, all[r*len(words)+1:(r+1)*len(words)]...)
 		isRejected = isRejected || lengths[r] != 0
 	}
+
 	if !isRejected {
 		return others, nil
 	}

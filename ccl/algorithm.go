@@ -49,18 +49,20 @@ type Kernel struct {
 	// float32.
 	AnyRunner bool
 	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
-	// (View.Mine), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its own block; in a
-	// gather, nothing except on the root. Transports that copy can then skip the part of a rank's input that only the
-	// rank itself reads, and those that send can send each rank its part alone. It has no effect on other collectives.
+	// (View.Mine), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its
+	// own block; in a gather, nothing except on the root. Transports that copy can then skip the part
+	// of a rank's input that only the rank itself reads, and those that send can send each rank its
+	// part alone. It has no effect on other collectives.
 	ReadsOwnPart bool
-	// TwoLevels: the kernel works through Call.Node and Call.Leaders, and supports only groups with two levels (Shape.Nodes).
-	// Its calls on the levels synchronise the ranks: the engine does not synchronise them after Run.
+	// TwoLevels: the kernel works through Call.Node and Call.Leaders, and supports only groups with
+	// two levels (Shape.Nodes). Its calls on the levels synchronise the ranks: the engine does not
+	// synchronise them after Run.
 	TwoLevels bool
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.
 	Ordered bool
-	// Native: Run calls the transport's own collective, through Call.Native, and uses neither a view nor messages. On transports
-	// that have none calls are rejected.
+	// Native: Run calls the transport's own collective, through Call.Native, and uses neither a view
+	// nor messages. On transports that have none calls are rejected.
 	Native bool
 	// Run executes the call on one rank. It is not called in groups of one rank, nor if no data
 	// moves (Shape.Total is 0).
@@ -122,12 +124,14 @@ func (a *Algorithm) Validate() error {
 	case len(a.Kernels) == 0:
 		return fmt.Errorf("ccl: algorithm %q has no kernels", a.Name)
 	}
+
 	for coll, k := range a.Kernels {
 		switch {
 		case !slices.Contains(Collectives(), coll):
 			return fmt.Errorf("ccl: algorithm %q has a kernel for %v, which no kernel does", a.Name, coll)
 		case k == nil || k.Run == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v has no Run", a.Name, coll)
+
 		case k.Doc == "":
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented; its Doc has to be a sentence, with the source", a.Name, coll)
 		case k.Cost == nil:
@@ -140,20 +144,22 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Native, but AnyRunner as well", a.Name, coll)
 		}
 	}
+
 	_, err := a.Parameters()
 	return err
 }
 
-// What a kernel can lack in a group, whatever the call. A group of some ranks can lack it where the whole has it.
+// What a kernel can lack in a group, whatever the call. A group of some ranks can lack it where the
+// whole has it.
 var (
 	errOneLevel  = errors.New("the ranks are on one node, or each on a node of its own, or not placed node by node")
 	errNotNative = errors.New("it needs a transport that has collectives of its own, as mpi has")
 )
 
-// Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has
-// no kernel for the collective, the operation does not commute and the kernel is not
-// Ordered, the kernel is Native and the transport is not, or the kernel's own Supports rejects the shape. If that panics, the error is a
-// *KernelPanicError.
+// Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has no kernel
+// for the collective, the operation does not commute and the kernel is not Ordered, the kernel is
+// Native and the transport is not, or the kernel's own Supports rejects the shape. If that panics,
+// the error is a *KernelPanicError.
 func (a *Algorithm) Supports(shape Shape) (err error) {
 	kernel := a.Kernels[shape.Collective]
 	if kernel == nil {
@@ -162,12 +168,14 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	if shape.Collective.Reduces() && !kernel.Ordered && !shape.Op.commutes() {
 		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
 	}
+
 	if kernel.TwoLevels && shape.Nodes < 2 {
 		return errOneLevel
 	}
 	if kernel.Native && !shape.Native {
 		return errNotNative
 	}
+
 	if kernel.Supports == nil {
 		return nil
 	}

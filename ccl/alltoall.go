@@ -38,6 +38,7 @@ func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCo
 func (e *engine) allToAll(ctx context.Context, a *arguments, opts []CallOption) error {
 	n := a.send.Len()
 	var err error
+
 	switch {
 	case a.recv.Len() != n:
 		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: n, Actual: a.recv.Len()}
@@ -49,6 +50,7 @@ func (e *engine) allToAll(ctx context.Context, a *arguments, opts []CallOption) 
 	if err != nil {
 		return e.rejectCall(a, opts, err)
 	}
+
 	r := e.ask(a.coll, a.dtype, a.send, a.recv, opts)
 	r.each = n / e.size
 	return e.step(ctx, r)

@@ -11,8 +11,8 @@ type arguments struct {
 	send, recv Buffer
 }
 
-// lists are arguments of a collective that are lists, nil if it has none. They stand apart because a
-// small call would notice that they are cleared, and because they must not escape to the heap.
+// lists are arguments of a collective that are lists, nil if it has none. They stand apart because
+// a small call would notice that they are cleared, and because they must not escape to the heap.
 type lists struct {
 	counts, displs         []int // of the buffer with blocks; of send, if both have blocks
 	recvCounts, recvDispls []int
@@ -60,6 +60,7 @@ func (e *engine) run(ctx context.Context, a *arguments, l *lists, opts []CallOpt
 	if err != nil {
 		return err
 	}
+
 	switch a.coll {
 	case CollBarrier:
 		err = e.step(ctx, e.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts))
@@ -69,12 +70,14 @@ func (e *engine) run(ctx context.Context, a *arguments, l *lists, opts []CallOpt
 		} else {
 			err = e.allReduceCoalesced(ctx, a, l.tensors, opts)
 		}
+
 	case CollScan, CollExScan:
 		err = e.reduceForAll(ctx, a, opts)
 	case CollReduce:
 		err = e.reduce(ctx, a, opts)
 	case CollReduceScatter:
 		err = e.reduceScatter(ctx, a, l, opts)
+
 	case CollAllGather:
 		err = e.allGather(ctx, a, l, opts)
 	case CollBroadcast:

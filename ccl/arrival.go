@@ -53,6 +53,7 @@ func (e *engine) arrivalOf(p *plan) arrival {
 		return unshared
 	case p.shape.Eager && e.shared.isUsed && e.regions != nil && e.size*p.shape.Bytes > leastInPlace:
 		return carriedOrInPlace
+
 	case p.shape.Eager:
 		return carried
 	case !p.choice.Kernel.AnyRunner:

@@ -67,12 +67,14 @@ func (b *blocks) sum(ranks int) error {
 		b.total, b.longest = ranks*b.each, b.each
 		return nil
 	}
+
 	if len(b.counts) != ranks {
 		return b.lengthError(b.argument("counts"), ranks, len(b.counts))
 	}
 	if b.displs != nil && len(b.displs) != ranks {
 		return b.lengthError(b.argument("displs"), ranks, len(b.displs))
 	}
+
 	for r, n := range b.counts {
 		if n < 0 || n > math.MaxInt-b.total {
 			return b.noLength("counts", r, n)
@@ -92,8 +94,8 @@ func (b *blocks) noLength(argument string, rank, n int) error {
 	return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d, and %s", b.argument(argument), rank, n, why)}
 }
 
-// checkIn checks that the blocks lie in a buffer of n elements and do not overlap. It does not check
-// that they fill the buffer.
+// checkIn checks that the blocks lie in a buffer of n elements and do not overlap. It does not
+// check that they fill the buffer.
 func (b *blocks) checkIn(buffer string, n int) error {
 	end := b.total
 	if b.displs != nil {
@@ -105,6 +107,7 @@ func (b *blocks) checkIn(buffer string, n int) error {
 			end = max(end, at+b.counts[r])
 		}
 	}
+
 	if n < end {
 		return b.lengthError(buffer, end, n).orMore()
 	}
@@ -203,6 +206,7 @@ func (e *engine) agreeOnLengths(ctx context.Context, a *arguments, n int, counts
 	for r := range e.size {
 		l.counts = append(l.counts, int(l.all[2*r]))
 	}
+
 	if uint64(l.all[2*a.root+1]) == fingerprint.HashCounts(l.counts) {
 		return nil
 	}
@@ -212,6 +216,7 @@ func (e *engine) agreeOnLengths(ctx context.Context, a *arguments, n int, counts
 			others = append(others, r)
 		}
 	}
+
 	return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 		{Value: "other counts than the ranks have", Ranks: []int{a.root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
@@ -231,6 +236,7 @@ func (e *engine) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists
 	if err := e.exchangeLengths(ctx, a, opts); err != nil {
 		return err
 	}
+
 	l.matrix = layout.Matrix(l.all)
 	if from, to, ok := l.matrix.Disagreement(e.size); ok {
 		return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{

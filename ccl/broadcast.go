@@ -28,10 +28,10 @@ func (e *engine) broadcast(ctx context.Context, a *arguments, opts []CallOption)
 // Barrier returns when all ranks have entered it. It is the synchronisation with which every
 // collective starts, and nothing else.
 //
-// Rejected with ErrInvalidCommunicator, ErrClosed, ErrConcurrentUse, or *InvalidArgumentError (ctx is
-// nil). Fails with *CollectiveFailedError, which wraps *TimeoutError with the ranks that have not
-// entered it, *PeerLostError, *AbortedError, *MismatchError if ranks make another call, or the error
-// of ctx.
+// Rejected with ErrInvalidCommunicator, ErrClosed, ErrConcurrentUse, or *InvalidArgumentError (ctx
+// is nil). Fails with *CollectiveFailedError, which wraps *TimeoutError with the ranks that have
+// not entered it, *PeerLostError, *AbortedError, *MismatchError if ranks make another call, or the
+// error of ctx.
 func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
 	return c.makeCall(ctx, &arguments{coll: CollBarrier}, nil, opts)
 }

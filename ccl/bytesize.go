@@ -72,6 +72,7 @@ func meantSize(s string) string {
 			return fmt.Sprintf("write %v", size)
 		}
 	}
+
 	if n := len(compact) - 1; n > 0 && strings.EqualFold(compact[n:], "B") {
 		digits, unit := withoutUnit(compact[:n])
 		size := ByteSize(0)

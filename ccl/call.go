@@ -35,8 +35,8 @@ type Call struct {
 	message transport.Message
 	clock   uint32
 	moved   int    // bytes, for Traffic
-	doing   string // what the verb that failed was doing,
-	awaited int    // and with which rank
+	doing   string // by the verb that failed, such as "send to rank 1"
+	awaited int    // the rank of that
 	err     error  // the first error of a verb
 }
 
@@ -100,11 +100,13 @@ func (c *Call) OutRange(rank int) Range {
 	return Range{at, at + n}
 }
 
-// EqualBlocks reports whether all blocks of the call have the same length. It is the same on all ranks.
+// EqualBlocks reports whether all blocks of the call have the same length. It is the same on all
+// ranks.
 func (c *Call) EqualBlocks() bool { return c.counts == nil && c.matrix == nil }
 
-// Native returns the collectives of the transport. Only a kernel with Kernel.Native calls it: then they exist, all ranks have
-// entered the call, and each makes the same call of them. Neither a context nor the timeout ends it.
+// Native returns the collectives of the transport. Only a kernel with Kernel.Native calls it: then
+// they exist, all ranks have entered the call, and each makes the same call of them. Neither a
+// context nor the timeout ends it.
 func (c *Call) Native() transport.Collectives { return c.engine.native }
 
 // InRange returns the position of the block for rank `to` in the input of rank `from`. It is for
@@ -217,6 +219,7 @@ func (c *Call) Reduce(dst, a, b Buffer) error {
 	case len(a.data) != len(dst.data) || len(b.data) != len(dst.data):
 		return c.misuse(fmt.Errorf("reduction of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
 	}
+
 	for _, x := range [...]Buffer{a, b} {
 		if !same(x.data, dst.data) && overlap(x.data, dst.data) {
 			return c.misuse(errors.New("reduction of a buffer into one that overlaps it in part"))
@@ -240,6 +243,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	if err := checkBuffers(b, dst, with, reduce); err != nil {
 		return c.misuseWith(to, from, err)
 	}
+
 	if c.engine.observer != nil {
 		c.observe(to, b, from, dst, reduce)
 	}
@@ -248,12 +252,14 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	if sending {
 		clock++
 	}
+
 	sent, got := 0, 0
 	for sending || receiving {
 		if sending {
 			c.message = transport.Message{
 				Bytes: b.data[sent:], Total: len(b.data), Seq: c.engine.seq, Clock: clock,
 			}
+
 			n, err := ep.Put(to, &c.message)
 			if err != nil {
 				return c.lost("send to", to, err)
@@ -261,6 +267,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 			sent += n
 			sending = sent < len(b.data)
 		}
+
 		if receiving {
 			n, err := c.receive(from, dst.data, with.data, got, reduce)
 			if err != nil {
@@ -270,6 +277,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 			receiving = got < len(dst.data)
 		}
 	}
+
 	if to != noRank {
 		if err := ep.Drain(to); err != nil {
 			return c.lost("send to", to, err)
@@ -287,6 +295,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	if err != nil {
 		return 0, err
 	}
+
 	n := len(m.Bytes)
 	switch {
 	case m.Seq != c.engine.seq:
@@ -296,6 +305,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 		return 0, &transport.ProtocolError{Peer: from,
 			Text: fmt.Sprintf("it sent %d bytes where this rank expects %d", m.Total, len(dst))}
 	}
+
 	ok := true
 	if reduce {
 		ok = c.reducer.Pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)

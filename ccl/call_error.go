@@ -8,9 +8,9 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// CallError tells which call of the program an error is about. Every error of a collective, a send or a
-// receive is one. It wraps a *CollectiveFailedError if the call has failed, and the reason if it was
-// rejected.
+// CallError tells which call of the program an error is about. Every error of a collective, a send
+// or a receive is one. It wraps a *CollectiveFailedError if the call has failed, and the reason if
+// it was rejected.
 type CallError struct {
 	Operation string // the collective, such as "all_reduce"; "send" or "recv"
 	Label     string // of WithLabel
@@ -21,9 +21,11 @@ type CallError struct {
 	// not goccl's. File is the full path, "" if it is not known.
 	File string
 	Line int
-	// Async: the call was started by an Async function, Request.Start, Isend or Irecv, at File and Line, which
-	// are known with defaults.debug or GOCCL_DEBUG. Without these, Waited: they are where the program waited for the
-	// call, in Work.Wait or in a function of goccl that calls it.
+	// Async: the call was started by WithWork, Request.Start, Isend or Irecv, at File and Line, which
+	// are known with defaults.debug or GOCCL_DEBUG.
+	//
+	// Waited: without these, they are where the program waited for the call, in Work.Wait or in a
+	// function of goccl that calls it.
 	Async, Waited bool
 	Err           error
 }
@@ -53,6 +55,7 @@ func (e *CallError) about() string {
 	if e.Label != "" {
 		about = append(about, fmt.Sprintf("%q", e.Label))
 	}
+
 	if at := e.at(); at != "" {
 		about = append(about, at)
 	}
@@ -77,8 +80,8 @@ func (e *CallError) at() string {
 	}
 }
 
-// hint returns how to find out where an asynchronous call was started, and where the program waited for it, "" if the
-// former is known.
+// hint returns how to find out where an asynchronous call was started, and where the program waited
+// for it, "" if the former is known.
 func (e *CallError) hint() string {
 	switch {
 	case e.Waited:
@@ -99,8 +102,8 @@ func (e *CallError) withoutHint() *CallError {
 	return &plain
 }
 
-// waitedFor returns err, the error of a Work that the caller has waited for, with the line of the program that did so, unless
-// it is known where the call was started.
+// waitedFor returns err, the error of a Work that the caller has waited for, with the line of the
+// program that did so, unless it is known where the call was started.
 func waitedFor(err error) error {
 	call, ok := err.(*CallError) //nolint:errorlint // a wrapped one has words before it
 	if !ok || !call.Async || call.File != "" {
@@ -130,8 +133,8 @@ func callText(operation, label string, dtype DType, count int, algorithm string)
 	return text
 }
 
-// newCallError makes the error of an operation with the options o. For a synchronous one the caller is
-// the goroutine of the call.
+// newCallError makes the error of an operation with the options o. For a synchronous one the caller
+// is the goroutine of the call.
 func newCallError(operation string, o *CallOption, err error) *CallError {
 	e := &CallError{Operation: operation, Label: o.label, Async: o.queued, Err: err}
 	at := o.started

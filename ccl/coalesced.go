@@ -71,6 +71,7 @@ func (e *engine) checkCoalesced(a *arguments, tensors []Buffer) error {
 			spans = append(spans, t.data)
 		}
 	}
+
 	e.scratch.spans = spans
 	if total == 0 {
 		return (&InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}).orMore()
@@ -113,6 +114,7 @@ func (e *engine) reduceBundle(ctx context.Context, a *arguments, tensors []Buffe
 			at = at[copy(at, t.data):]
 		}
 	}
+
 	if whole.Len() == 0 {
 		return nil // on all ranks
 	}

@@ -42,8 +42,8 @@ var collectives = [...]struct {
 	kernels bool   // algorithms have kernels for it
 	reduces bool   // it takes an Op
 	rooted  bool   // one rank, the root, has a role of its own
-	input   input  // what a rank brings
-	view    verb   // which verbs its views have, besides those that all views have
+	input   input  // of a rank
+	view    verb   // that its views have, besides those that all views have
 	placed  bool   // outputs are made of blocks, which may have displacements
 	parted  bool   // a rank need not read the whole inputs of others: see Kernel.ReadsOwnPart
 }{
@@ -118,8 +118,8 @@ var collectiveSynonyms = text.Synonyms{
 	"reduce_scatter_tensor": "reduce_scatter", "reduce_scatter_block": "reduce_scatter",
 }
 
-// UnmarshalText parses the name of one of Collectives. The error for an unknown name suggests the nearest
-// one, or the one that other libraries call so: broadcast for bcast.
+// UnmarshalText parses the name of one of Collectives. The error for an unknown name suggests the
+// nearest one, or the one that other libraries call so: broadcast for bcast.
 func (c *Collective) UnmarshalText(name []byte) (err error) {
 	*c, err = text.Named("collective", string(name), Collectives(), collectiveSynonyms)
 	return err

@@ -14,9 +14,9 @@ import (
 // Communicator is one rank's handle on a group of connected ranks. The ranks make the same calls in
 // the same order. One rank makes one call at a time; a second call that overlaps returns
 // ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
-// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark,
-// Name, Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight at any time.
-// The buffers of the last call stay reachable until the next one.
+// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader,
+// Mark, Name, Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight
+// at any time. The buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_        [padBytes]byte
 	engine   engine
@@ -54,10 +54,10 @@ type Option struct {
 // called.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
-// WithFailures makes the communicator, and the groups made of it, call f with every
-// *CallError that wraps a *CollectiveFailedError, before the call or Work returns it; Work.Wait may add where the program
-// waited. A rank can thus report why it fails even if the program exits at once. f gets the communicator that failed; it
-// must not make calls on it. Several goroutines may call f at a time.
+// WithFailures makes the communicator, and the groups made of it, call f with every *CallError that
+// wraps a *CollectiveFailedError, before the call or Work returns it; Work.Wait may add where the
+// program waited. A rank can thus report why it fails even if the program exits at once. f gets the
+// communicator that failed; it must not make calls on it. Several goroutines may call f at a time.
 func WithFailures(f func(c *Communicator, err *CallError)) Option {
 	return Option{failures: f}
 }
@@ -83,24 +83,24 @@ func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry
 // (WithLogger).
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
-// WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors and
-// warnings show. It costs nothing and decides nothing: ranks may use different labels. With
+// WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors
+// and warnings show. It costs nothing and decides nothing: ranks may use different labels. With
 // defaults.debug each rank warns of those (WithLogger).
 func WithLabel(label string) CallOption { return CallOption{label: label} }
 
-// WithKey says which calls of the ranks belong together: those with equal keys. If ranks enter a call
-// with different keys, or some without one, all get *MismatchError, field "key", and no buffer has been
-// touched. So a program finds that its ranks make calls of one shape in different orders, such as a loop
-// over a map, which would mix their data.
+// WithKey says which calls of the ranks belong together: those with equal keys. If ranks enter a
+// call with different keys, or some without one, all get *MismatchError, field "key", and no buffer
+// has been touched. So a program finds that its ranks make calls of one shape in different orders,
+// such as a loop over a map, which would mix their data.
 //
 // The ranks compare a hash of 32 bits. Messages, which have tags, ignore the option.
 func WithKey(key string) CallOption { return CallOption{key: key} }
 
 // WithTorchNames makes a call one of package dist. The option has the effect of opts as well.
 //
-// Errors name the buffers input and output, or tensor for both, instead of send and recv. On a group
-// made of another one, -1 as a root or a peer is a rank of the job that is not in the group, and
-// Source of an Irecv's Work is a rank of the first group (see Communicator.GlobalRank).
+// Errors name the buffers input and output, or tensor for both, instead of send and recv. On a
+// group made of another one, -1 as a root or a peer is a rank of the job that is not in the group,
+// and Source of an Irecv's Work is a rank of the first group (see Communicator.GlobalRank).
 func WithTorchNames(opts ...CallOption) CallOption {
 	o := mergeCallOptions(opts)
 	o.torch = true
@@ -115,6 +115,7 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 		if next.label != "" {
 			o.label = next.label
 		}
+
 		if next.key != "" {
 			o.key = next.key
 		}
@@ -157,11 +158,12 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	for _, next := range opts {
 		o.add(next)
 	}
+
 	e := &c.engine
 	e.name, e.global, e.selector, e.records.recorder = o.name, o.global, o.selector, o.recorder
 	e.journal.logger = cmp.Or(o.logger, e.journal.logger)
 	if o.failures != nil {
-		e.failures.tell = func(err *CallError) { o.failures(c, err) }
+		e.failures.report = func(err *CallError) { o.failures(c, err) }
 	}
 	err := e.join(ctx)
 	if err == nil && e.size > 1 {
@@ -169,6 +171,7 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 			err = c.splitByNode(ctx)
 		}
 	}
+
 	return err
 }
 
@@ -181,6 +184,7 @@ func (o *Option) add(next Option) {
 	if next.logger != nil {
 		o.logger = next.logger
 	}
+
 	if next.failures != nil {
 		o.failures = next.failures
 	}
@@ -198,8 +202,8 @@ func initializationFailed(backend, group string, err error) error {
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
-// initializationCause returns why the initialization failed of which err is the error, for an error that says itself
-// that something failed. Other errors it returns as they are.
+// initializationCause returns why the initialization failed of which err is the error, for an error
+// that says itself that something failed. Other errors it returns as they are.
 func initializationCause(err error) error {
 	if failed, ok := err.(*InitializationFailedError); ok { //nolint:errorlint // a wrapped one has words before it
 		return failed.Err

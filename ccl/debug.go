@@ -11,8 +11,8 @@ import (
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
 // changed meanwhile. It also notes the line that started the call.
 
-// Debug reports whether the group's configuration sets debug on this rank; not if c is nil or zero. It may be called
-// concurrently.
+// Debug reports whether the group's configuration sets debug on this rank; not if c is nil or zero.
+// It may be called concurrently.
 func (c *Communicator) Debug() bool {
 	return c != nil && c.engine.selector != nil && c.engine.selector.Debug()
 }
@@ -41,6 +41,7 @@ func (e *engine) warnOfLabels() {
 	if others == nil || e.journal.warned[label] {
 		return
 	}
+
 	if e.journal.warned == nil {
 		e.journal.warned = map[string]bool{}
 	}
@@ -65,8 +66,8 @@ func (w *Work) seal() {
 	}
 }
 
-// checkAtTurn returns an error if the call was refused before its turn, or a buffer was changed since
-// seal.
+// checkAtTurn returns an error if the call was refused before its turn, or a buffer was changed
+// since seal.
 func (w *Work) checkAtTurn() error {
 	if w.refusal != nil {
 		return w.refusal
@@ -77,7 +78,8 @@ func (w *Work) checkAtTurn() error {
 	return w.args.changed("before the queued call ran")
 }
 
-// checkAtEnd returns an error if an input that is not also an output was changed while the call ran.
+// checkAtEnd returns an error if an input that is not also an output was changed while the call
+// ran.
 func (w *Work) checkAtEnd() error {
 	a := &w.args
 	if !w.sums.on || w.lists != nil && w.lists.tensors != nil || overlap(a.send.data, a.recv.data) || w.sum(a.send) == w.sums.inputs {

@@ -17,12 +17,12 @@
 //     and algorithm.
 //  4. The kernel moves and reduces data with the verbs of a [Call].
 //
-// The reductions are [AllReduce], [AllReduceCoalesced] for many tensors, [Reduce],
-// [ReduceScatter], [Scan] and [ExScan]. [AllGather], [Broadcast], [Gather], [Scatter] and
-// [AllToAll] move data. Functions with a V in their name take blocks of different lengths. The
-// option [WithWork] starts a call and returns at once; its [Work] tells when it has ended. Buffers are
-// slices of any [Element]. Operations are [Sum] and the other constants, [PremulSum], and those
-// that [NewOp] makes. Ranks are group ranks. send comes before recv, as in MPI.
+// The reductions are [AllReduce], [AllReduceCoalesced] for many tensors, [Reduce], [ReduceScatter],
+// [Scan] and [ExScan]. [AllGather], [Broadcast], [Gather], [Scatter] and [AllToAll] move data.
+// Functions with a V in their name take blocks of different lengths. The option [WithWork] starts a
+// call and returns at once; its [Work] tells when it has ended. Buffers are slices of any
+// [Element]. Operations are [Sum] and the other constants, [PremulSum], and those that [NewOp]
+// makes. Ranks are group ranks. send comes before recv, as in MPI.
 //
 // [Send], [Recv], [SendRecv], [Isend] and [Irecv] carry messages between two ranks. Messages are
 // not calls: no other rank takes part, and the receiver compares tag, type and length.
@@ -41,9 +41,9 @@
 // makes buffers that collectives between processes need not copy.
 //
 // Results of reductions have the same bits on all ranks and in all runs. Each algorithm documents
-// its order of reduction, which determines the bits. Where a kernel calls the library of the transport
-// (Kernel.Native), the order is the library's, and from the moment in which all ranks have entered the call no context, timeout
-// or failure interrupts it.
+// its order of reduction, which determines the bits. Where a kernel calls the library of the
+// transport (Kernel.Native), the order is the library's, and from the moment in which all ranks
+// have entered the call no context, timeout or failure interrupts it.
 //
 // # Concurrency
 //
@@ -66,10 +66,11 @@
 //
 // After a failure other than a mismatch the contents of outputs are unspecified. Once a call has
 // returned, with or without an error, no rank touches its buffers any more. The exception is a
-// kernel that hangs: after a second timeout the call returns without it. Without a cancelled context, a timeout or a
-// panic, a call that succeeds on one rank succeeds on all. With one of these, the last call may
-// succeed on some ranks only; a nil error then means that this rank's output is correct. So it may
-// with two levels (see [Call.Node]) if a rank aborts the group after its own call has succeeded.
+// kernel that hangs: after a second timeout the call returns without it. Without a cancelled
+// context, a timeout or a panic, a call that succeeds on one rank succeeds on all. With one of
+// these, the last call may succeed on some ranks only; a nil error then means that this rank's
+// output is correct. So it may with two levels (see [Call.Node]) if a rank aborts the group after
+// its own call has succeeded.
 //
 // A send or receive that fails on its own, because its peer is gone or its time is up, does not
 // fail the group, unless its message had started to move (see [Send]). The failure of a group ends

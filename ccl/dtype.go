@@ -81,8 +81,8 @@ var dtypeSynonyms = text.Synonyms{
 	"cfloat": "complex64", "cdouble": "complex128",
 }
 
-// UnmarshalText parses the name of one of DTypes. The error for an unknown name suggests the nearest
-// one, or the one that other libraries call so: float16 for fp16.
+// UnmarshalText parses the name of one of DTypes. The error for an unknown name suggests the
+// nearest one, or the one that other libraries call so: float16 for fp16.
 func (d *DType) UnmarshalText(name []byte) (err error) {
 	*d, err = text.Named("dtype", string(name), DTypes(), dtypeSynonyms)
 	return err

@@ -93,6 +93,7 @@ func (e *engine) join(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("new")
 	}
+
 	if e.selector == nil {
 		s, err := newRegistered(e.size)
 		if err != nil {
@@ -238,12 +239,12 @@ func (e *engine) rejectCall(a *arguments, opts []CallOption, err error) error {
 }
 
 // Reject takes the place of a collective call that this rank cannot make because of err, a mistake
-// in its own arguments, and returns err in a *CallError. It is for packages that make calls of more than one step and
-// check arguments first. If all ranks reject the call the group lives on; if only some do, the others
-// get *MismatchError, field "arguments", with the first line of err's text.
+// in its own arguments, and returns err in a *CallError. It is for packages that make calls of more
+// than one step and check arguments first. If all ranks reject the call the group lives on; if only
+// some do, the others get *MismatchError, field "arguments", with the first line of err's text.
 //
-// If the group has failed or was closed, the error says so as well. If the group has failed because of the
-// same text, the error has the text once.
+// If the group has failed or was closed, the error says so as well. If the group has failed because
+// of the same text, the error has the text once.
 func (c *Communicator) Reject(ctx context.Context, err error) error {
 	if err == nil {
 		err = &InvalidArgumentError{collReject.String(), "the reason is nil"}
@@ -260,6 +261,7 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 	if e.journal.totals != nil {
 		e.journal.totals.begin()
 	}
+
 	if e.size == 1 {
 		return e.alone(ctx, r)
 	}
@@ -278,9 +280,11 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 			return e.refuse(e.cancelled(r.coll, err))
 		}
 	}
+
 	e.seq++
 	e.prepare(ctx, r, p)
 	e.stage.inside = true
+
 	defer func() {
 		if e.stage.inside {
 			err = e.abandon(recover())
@@ -293,6 +297,7 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 	} else {
 		err = e.perform()
 	}
+
 	if e.records.lane.End(err == nil); err != nil {
 		err = e.failed(r.coll, err)
 	} else if e.journal.totals != nil {
@@ -316,6 +321,7 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 	if err := transport.ContextError(ctx); err != nil && !r.isJoined && !e.isLevel {
 		return err
 	}
+
 	e.seq++
 	out := r.out
 	if r.displs != nil {
@@ -350,12 +356,14 @@ func (e *engine) perform() error {
 			e.warnOfLabels()
 		}
 	}
+
 	switch {
 	case err != nil:
 		if differ, ok := errors.AsType[*transport.MismatchError](err); ok {
 			return e.differing(differ)
 		}
 		return err
+
 	case role == transport.RunNone:
 		return nil
 	case role == transport.RunClaimed:
@@ -366,6 +374,7 @@ func (e *engine) perform() error {
 	if err := e.body(); err != nil || !e.entry.Exposed {
 		return err
 	}
+
 	if e.journal.totals != nil {
 		return e.journal.totals.wait(e.ep.Complete)
 	}
@@ -384,6 +393,7 @@ func (e *engine) runClaimed() error {
 			}
 			return e.ep.Release(false)
 		}
+
 		if rank != e.rank || e.call.rank != e.rank {
 			e.impersonate(rank)
 		}
@@ -427,6 +437,7 @@ func (e *engine) abandon(v any) error {
 			err = e.failClaimed(err)
 		}
 	}
+
 	e.stage.running = false
 	e.records.recordPanic()
 	if err != nil {

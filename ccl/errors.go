@@ -17,7 +17,8 @@ import (
 var (
 	// ErrNotImplemented: no kernel does this collective, operation or shape.
 	ErrNotImplemented = errors.New("not implemented")
-	// ErrInvalidCommunicator: the communicator is nil or was not made by New, or its group has failed before.
+	// ErrInvalidCommunicator: the communicator is nil or was not made by New, or its group has failed
+	// before.
 	ErrInvalidCommunicator = errors.New("invalid communicator")
 	// ErrConcurrentUse: two calls of one rank on one communicator overlap.
 	ErrConcurrentUse = errors.New("concurrent use of a communicator")
@@ -25,8 +26,8 @@ var (
 	ErrClosed = transport.ErrClosed
 )
 
-// ErrNotInitialized is an error of package dist: the process group does not exist yet, or was destroyed. No function
-// of this package returns it.
+// ErrNotInitialized is an error of package dist: the process group does not exist yet, or was
+// destroyed. No function of this package returns it.
 var ErrNotInitialized = errors.New("default process group has not been initialized")
 
 // Failures of a group. errors.As finds them in a CollectiveFailedError.
@@ -43,12 +44,12 @@ type (
 	AllocationFailedError = transport.AllocationFailedError
 )
 
-// CollectiveFailedError is the error, in a *CallError, of the call in which a group fails and of every later
-// call. Err is the first cause. It is the same on all ranks, except that a rank that cancelled or gave up gets
-// its own error.
+// CollectiveFailedError is the error, in a *CallError, of the call in which a group fails and of
+// every later call. Err is the first cause. It is the same on all ranks, except that a rank that
+// cancelled or gave up gets its own error.
 type CollectiveFailedError struct {
 	Operation string // the collective, such as "all_reduce"
-	Message   string // what this rank was doing, "" if the call did not start
+	Message   string // the activity of this rank, "" if the call did not start
 	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
 	Rank      int    // the rank that returns the error
 	Peer      int    // the rank to blame, -1 if none
@@ -99,12 +100,14 @@ func (e *CollectiveFailedError) text(call *CallError) string {
 	if e.Seq > 0 {
 		fmt.Fprintf(&b, ", call %d", e.Seq)
 	}
+
 	if at := call.at(); at != "" {
 		b.WriteString(" " + at)
 	}
 	if e.Group != "" {
 		fmt.Fprintf(&b, " on group %s", e.Group)
 	}
+
 	if !e.HideRank {
 		fmt.Fprintf(&b, ", rank %d", e.Rank)
 	}
@@ -112,6 +115,7 @@ func (e *CollectiveFailedError) text(call *CallError) string {
 	if e.Message != "" {
 		b.WriteString(e.Message + ": ")
 	}
+
 	b.WriteString(e.Err.Error())
 	e.translate(&b)
 	for _, l := range e.Last {
@@ -146,12 +150,14 @@ func (e *CollectiveFailedError) ranks() []int {
 	if lost, ok := errors.AsType[*PeerLostError](e.Err); ok {
 		ranks = append(ranks, lost.Rank)
 	}
+
 	if late, ok := errors.AsType[*TimeoutError](e.Err); ok {
 		ranks = append(append(append(ranks, late.Missing...), late.Behind...), late.By)
 	}
 	if aborted, ok := errors.AsType[*AbortedError](e.Err); ok {
 		ranks = append(ranks, aborted.By)
 	}
+
 	if protocol, ok := errors.AsType[*ProtocolError](e.Err); ok {
 		ranks = append(ranks, protocol.Peer)
 	}
@@ -207,6 +213,7 @@ func (e *MismatchError) Error() string {
 			fmt.Fprintf(&b, " (%s)", v.Why)
 		}
 	}
+
 	if e.Field == buffersField {
 		b.WriteString("; a buffer that a call writes must belong to one rank alone")
 	}
@@ -216,7 +223,7 @@ func (e *MismatchError) Error() string {
 // KernelPanicError reports that a kernel panicked. The process survives it.
 type KernelPanicError struct {
 	Kernel string // entry and collective, such as "ring all_reduce"
-	Value  any    // what it panicked with
+	Value  any    // the value of the panic
 	Stack  []byte
 }
 
@@ -228,8 +235,8 @@ func (e *KernelPanicError) Error() string {
 }
 
 // panicLine returns the file and line, as in stack, of the first function below the panic that
-// belongs neither to the Go runtime, nor to this package, nor to the steps that kernels share, "" if
-// none does. stack is a result of debug.Stack.
+// belongs neither to the Go runtime, nor to this package, nor to the steps that kernels share, ""
+// if none does. stack is a result of debug.Stack.
 func panicLine(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "\npanic(")
 	lines := strings.Split(below, "\n")
@@ -283,8 +290,8 @@ func (e *InvalidRootError) Error() string {
 	return fmt.Sprintf("root %d is not a rank of a group of %d (0 to %d)", e.Root, e.Size, e.Size-1)
 }
 
-// InvalidArgumentError reports an argument that is invalid for a reason without an error type of its
-// own, such as buffers that overlap.
+// InvalidArgumentError reports an argument that is invalid for a reason without an error type of
+// its own, such as buffers that overlap.
 type InvalidArgumentError struct{ Operation, Message string }
 
 func (e *InvalidArgumentError) Error() string { return "ccl: " + e.Operation + ": " + e.Message }
@@ -315,8 +322,8 @@ func overlapError(operation string, names bufferNames, required string) error {
 // MissingConfigurationError reports what must be set or called first.
 type MissingConfigurationError = transport.MissingConfigurationError
 
-// BackendNotAvailableError reports that a transport exists but cannot be used here: the program does
-// not link it, or it is not for these ranks, or not for this system.
+// BackendNotAvailableError reports that a transport exists but cannot be used here: the program
+// does not link it, or it is not for these ranks, or not for this system.
 type BackendNotAvailableError struct {
 	Requested string
 	Available []string // transports of the program that can connect these ranks
@@ -332,7 +339,7 @@ func (e *BackendNotAvailableError) Error() string {
 type InvalidBackendError struct {
 	Requested string
 	Available []string
-	Hint      string // what to use instead, or ""
+	Hint      string // a backend to use instead, or ""
 }
 
 func (e *InvalidBackendError) Error() string {
@@ -343,8 +350,8 @@ func (e *InvalidBackendError) Error() string {
 	return s
 }
 
-// InitializationFailedError reports that a group could not be set up. Nothing of it is left; another
-// attempt may succeed.
+// InitializationFailedError reports that a group could not be set up. Nothing of it is left;
+// another attempt may succeed.
 type InitializationFailedError struct {
 	Backend string
 	Err     error

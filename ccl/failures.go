@@ -14,7 +14,7 @@ import (
 // failures is why a group has failed, as errors of its calls.
 type failures struct {
 	*group
-	tell   func(*CallError)              // of WithFailures, or nil
+	report func(*CallError)              // of WithFailures, or nil
 	differ atomic.Pointer[MismatchError] // of the call in which ranks made different calls
 	ended  atomic.Pointer[error]         // the failure of the group, for after the endpoint was freed
 }
@@ -76,15 +76,15 @@ func (e *engine) failedCall(failed *CollectiveFailedError, f *transport.Failure)
 
 // notify gives e, the error of a call that has failed, to WithFailures, and returns it.
 func (s *failures) notify(e *CallError) *CallError {
-	if s.tell != nil {
-		s.tell(e)
+	if s.report != nil {
+		s.report(e)
 	}
 	return e
 }
 
 // alsoFailedBefore returns the error of a call that this rank rejects, with err, on a group that
-// failed in an earlier call. If the group failed for the same reason, which is usual where all ranks
-// make the same mistake, the text has the reason alone.
+// failed in an earlier call. If the group failed for the same reason, which is usual where all
+// ranks make the same mistake, the text has the reason alone.
 func (e *engine) alsoFailedBefore(err error) error {
 	before := e.failedBefore(e.call.coll)
 	if !e.hasFailedFor(reasons.Line(err.Error()), before) {
@@ -148,6 +148,7 @@ func (s *failures) failureError(coll Collective, f *transport.Failure, message s
 		Operation: coll.String(), Message: message,
 		Rank: s.rank, Peer: -1, Awaited: -1, MPIErrorCode: f.Code, Group: s.name, GlobalRanks: s.global, Err: s.cause(f),
 	}
+
 	switch f.Kind {
 	case transport.FailureAborted:
 		if f.By != s.rank {
@@ -162,12 +163,13 @@ func (s *failures) failureError(coll Collective, f *transport.Failure, message s
 	return e
 }
 
-// failureOf returns err, an error of rank in a call, as a failure of the group. It is the inverse of
-// cause.
+// failureOf returns err, an error of rank in a call, as a failure of the group. It is the inverse
+// of cause.
 func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure {
 	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
 		return level.failure
 	}
+
 	f := &transport.Failure{By: rank, Seq: seq, Text: err.Error(), Code: transport.LibraryCode(err)}
 	var (
 		mismatch *MismatchError
@@ -176,16 +178,19 @@ func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure
 		lost     *PeerLostError
 		timeout  *TimeoutError
 	)
+
 	switch {
 	case errors.As(err, &mismatch):
 		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
+
 	case errors.As(err, &rejected):
 		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, rejected.Ranks, rejected.Missing
 		f.Text = reasons.Write(rejected.Why)
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
+
 	case errors.Is(err, ErrClosed):
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
 	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
@@ -218,6 +223,7 @@ func (s *failures) cause(f *transport.Failure) error {
 		return sameMemory(f.Ranks, s.size)
 	case transport.FailureRejected:
 		return rejectedBySome(f, s.size)
+
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:

@@ -11,7 +11,7 @@ import (
 type faults struct {
 	guard    transport.FaultGuard // nil: shared memory cannot vanish
 	wasOn    bool                 // whether faults were panics before the call
-	recorder *records             // whose memory can vanish as well
+	recorder *records             // its memory can vanish as well
 }
 
 // panicOnFaults turns faults in memory that ranks share into panics, which do not kill the

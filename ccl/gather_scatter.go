@@ -95,8 +95,8 @@ func (e *engine) allGather(ctx context.Context, a *arguments, l *lists, opts []C
 	return e.moveBlocks(ctx, e.ask(a.coll, a.dtype, a.send, a.recv, opts), &p.blocks, 0)
 }
 
-// gatherOrScatter makes a gather or a scatter. Unless all blocks have the same length, only the root
-// knows their lengths, and the ranks exchange them first.
+// gatherOrScatter makes a gather or a scatter. Unless all blocks have the same length, only the
+// root knows their lengths, and the ranks exchange them first.
 func (e *engine) gatherOrScatter(ctx context.Context, a *arguments, l *lists, opts []CallOption) error {
 	p := partsOf(a, l, opts)
 	if err := e.checkParts(a, &p, opts); err != nil {
@@ -113,6 +113,7 @@ func (e *engine) gatherOrScatter(ctx context.Context, a *arguments, l *lists, op
 			moves = CollScatter
 		}
 	}
+
 	if err := p.sum(e.size); err != nil {
 		return e.rejectCall(a, opts, err)
 	}
@@ -165,6 +166,7 @@ func (p *parts) check(ranks, rank int) error {
 	if n := p.count(rank); p.part.Len() != n {
 		return p.lengthError(p.partName, n, p.part.Len())
 	}
+
 	if p.counts == nil && p.whole.Len() != p.total {
 		return p.lengthError(p.wholeName, p.total, p.whole.Len())
 	}

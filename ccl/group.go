@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// group is who the ranks of a communicator are, and what they have agreed on. It does not change once
-// New has returned.
+// group is who the ranks of a communicator are, and what they have agreed on. It does not change
+// once New has returned.
 type group struct {
 	ep         transport.Endpoint
 	rank, size int
@@ -53,8 +53,8 @@ func (g *group) closed(operation string) error {
 	return fmt.Errorf("ccl: %s: the communicator is %w", operation, ErrClosed)
 }
 
-// isOutside reports whether a rank stands for one of the job that is not in this group: package dist, which maps ranks of the
-// job to those of the group, has -1 for it.
+// isOutside reports whether a rank stands for one of the job that is not in this group: package
+// dist, which maps ranks of the job to those of the group, has -1 for it.
 func (g *group) isOutside(rank int, o CallOption) bool {
 	return rank == -1 && o.torch && g.global != nil
 }
@@ -79,6 +79,7 @@ func (g *group) checkLists(coll Collective, lists [][]int) error {
 	if len(lists) > maxLists {
 		return &InvalidArgumentError{coll.String(), fmt.Sprintf("%d lists: at most %d groups are made at once", len(lists), maxLists)}
 	}
+
 	for i, members := range lists {
 		if err := g.checkMembers(members); err != nil {
 			where := ""
@@ -96,6 +97,7 @@ func (g *group) checkMembers(members []int) error {
 	if len(members) == 0 {
 		return errors.New("the group has no ranks")
 	}
+
 	named := make([]bool, g.size)
 	for _, r := range members {
 		switch {
@@ -118,7 +120,8 @@ func (g *group) connect(ctx context.Context, number uint64, members []int) (tran
 	return groups.Group(ctx, number, members)
 }
 
-// placedRanks returns the endpoint if it knows on which nodes the ranks are, and there can be groups by node.
+// placedRanks returns the endpoint if it knows on which nodes the ranks are, and there can be
+// groups by node.
 func (g *group) placedRanks() transport.Nodes {
 	if placed, ok := g.ep.(transport.Nodes); ok && g.size > 1 && !g.isLevel {
 		return placed

@@ -19,9 +19,9 @@ import (
 // A new group has its own calls and its own failure: calls on different groups may run at the same
 // time, and closing one does not affect the others. A group of all ranks in their order has the
 // configuration and the topology of this group (MPI_Comm_dup). Others have the configuration, but
-// their topology is a ring, and entries with a world size of their own are left out unless it is the
-// new group's. If the configured algorithm cannot serve the new group (a grid, or such an entry),
-// the rules choose, or, without rules, the first entry that can; LastChoice reports it.
+// their topology is a ring, and entries with a world size of their own are left out unless it is
+// the new group's. If the configured algorithm cannot serve the new group (a grid, or such an
+// entry), the rules choose, or, without rules, the first entry that can; LastChoice reports it.
 //
 // Split is collective. It fails with *CollectiveFailedError, also if this group fails, by any of
 // its ranks, while members of the new one meet; or, if only the new group could not
@@ -31,6 +31,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
+
 	c.engine.scratch.lengths.local = append(c.engine.scratch.lengths.local[:0], int64(color), int64(key))
 	err := c.engine.exchangeLengths(ctx, &arguments{coll: coll}, opts)
 	number := c.engine.seq
@@ -40,6 +41,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 			members = append(members, r)
 		}
 	}
+
 	slices.SortStableFunc(members, func(r, s int) int {
 		return cmp.Compare(c.engine.scratch.lengths.all[2*r+1], c.engine.scratch.lengths.all[2*s+1])
 	})
@@ -95,6 +97,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	if err := c.engine.checkLists(coll, lists); err != nil {
 		return nil, c.engine.end(c.engine.rejectCall(&arguments{coll: coll}, opts, err))
 	}
+
 	r := c.engine.ask(coll, 0, Buffer{}, Buffer{}, opts)
 	r.counts = flatten(lists)
 	r.lengths = fingerprint.HashCounts(r.counts)
@@ -128,8 +131,8 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	return nil, c.engine.groupError(coll, number, opts, err)
 }
 
-// groupError returns err, the error of setting up a group, as the error of call number seq, which made it: the
-// failure of this group, if that has failed meanwhile.
+// groupError returns err, the error of setting up a group, as the error of call number seq, which
+// made it: the failure of this group, if that has failed meanwhile.
 func (e *engine) groupError(coll Collective, seq uint64, opts []CallOption, err error) error {
 	if !e.holds.life.Hold() {
 		return outsideCall(coll, opts, err)
@@ -176,8 +179,8 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 	return c.subgroup(ctx, number, members, name, partial{Selector: c.engine.selector}.ForGroup)
 }
 
-// subgroup is group with a name, to which the name of this group is added, and with a function that returns the Selector unless that is
-// this group's.
+// subgroup is group with a name, to which the name of this group is added, and with a function that
+// returns the Selector unless that is this group's.
 func (c *Communicator) subgroup(
 	ctx context.Context, number uint64, members []int, name string, selectorFor func(ranks int, origin string) (Selector, error),
 ) (*Communicator, error) {
@@ -196,6 +199,7 @@ func (c *Communicator) subgroup(
 			return nil, failed(err)
 		}
 	}
+
 	within := ctx
 	if limit := c.engine.selector.Timeout(); limit > 0 {
 		var cancel context.CancelFunc

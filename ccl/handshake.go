@@ -21,6 +21,7 @@ func (e *engine) agree(ctx context.Context) error {
 	for i := range 4 {
 		fp[i] = binary.LittleEndian.Uint64(digest[8*i:])
 	}
+
 	fp[4] = uint64(e.ep.PayloadLimit())
 	e.seq++
 	_, err := e.ep.Enter(&transport.Arrival{Ctx: ctx, Seq: e.seq, Fingerprint: fp, Hash: fingerprint.Hash(fp)})

@@ -26,8 +26,9 @@ func (c *Communicator) core() *engine {
 	return &c.engine
 }
 
-// Retain keeps the memory of c, which Alloc has given, until Release, also if c is closed meanwhile. It is for packages
-// that use such memory in methods of their own, beside which the program may close c.
+// Retain keeps the memory of c, which Alloc has given, until Release, also if c is closed
+// meanwhile. It is for packages that use such memory in methods of their own, beside which the
+// program may close c.
 //
 // It reports false, and keeps nothing, if c was closed before or New has not made it.
 // Holds count: Retain may be called several times, each with a Release.
@@ -35,8 +36,8 @@ func (c *Communicator) Retain() bool {
 	return c != nil && c.engine.holds.retain()
 }
 
-// Release ends what a successful Retain has begun. The last use of a closed communicator frees its memory.
-// Without such a Retain it does nothing.
+// Release ends what a successful Retain has begun. The last use of a closed communicator frees its
+// memory. Without such a Retain it does nothing.
 func (c *Communicator) Release() {
 	if c != nil {
 		c.engine.holds.endRetain()

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A communicator logs through the logger of WithLogger: that it has joined, at level info; each choice of a kernel
-// once, at debug; a call that has waited for half of its timeout, at warn; the call in which its group fails, at
-// error; and the totals of each collective when it is closed, at info.
+// A communicator logs through the logger of WithLogger: that it has joined, at level info; each
+// choice of a kernel once, at debug; a call that has waited for half of its timeout, at warn; the
+// call in which its group fails, at error; and the totals of each collective when it is closed, at
+// info.
 
 // journal is the log of one communicator, and what it needs to log.
 type journal struct {
@@ -45,8 +46,8 @@ func (j *journal) logJoined(transport string) {
 	}
 }
 
-// logChoice logs the kernel for a shape, unless one of the same entry was chosen for the same collective and
-// reason before.
+// logChoice logs the kernel for a shape, unless one of the same entry was chosen for the same
+// collective and reason before.
 func (j *journal) logChoice(s Shape, choice *Choice) {
 	key := fmt.Sprint(s.Collective, choice.Entry, choice.Why)
 	if j.chosen == nil || j.chosen[key] {
@@ -75,6 +76,7 @@ func (e *engine) warnOf(seq uint64, missing []int) {
 			attrs = append(attrs, "last", l.String())
 		}
 	}
+
 	text := "a collective has waited for half of its timeout"
 	if e.call.opts.timeout < 0 {
 		text = "a collective that has no timeout still waits"
@@ -87,7 +89,8 @@ func (j *journal) logFailure(err error) {
 	j.log(slog.LevelError, "a call failed", "error", err)
 }
 
-// totals are what the calls of a communicator have cost this rank, by collective. Times are since origin.
+// totals are what the calls of a communicator have cost this rank, by collective. Times are since
+// origin.
 type totals struct {
 	began  time.Duration // the current call
 	waited time.Duration // in the current call
@@ -99,7 +102,8 @@ type total struct {
 	took, waited time.Duration
 }
 
-// origin is when times of totals and of Works begin: reading the time since then is half the work of time.Now.
+// origin is when times of totals and of Works begin: reading the time since then is half the work
+// of time.Now.
 var origin = time.Now()
 
 func (t *totals) begin() { t.began, t.waited = time.Since(origin), 0 }

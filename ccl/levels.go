@@ -17,7 +17,8 @@ type levels struct {
 	node, leaders *Level // leaders is nil unless there are two levels, and on ranks that lead no node
 }
 
-// localNumber is the number of the group of a node's ranks, which no call makes: calls count from 1 (see groupNumber).
+// localNumber is the number of the group of a node's ranks, which no call makes: calls count from 1
+// (see groupNumber).
 const localNumber = 0
 
 // Nodes returns the number of nodes that the ranks of a group with two levels are on (see
@@ -37,8 +38,8 @@ func (l *levels) count() int {
 	return l.nodes
 }
 
-// splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it. They end it by a call, so that it
-// succeeds or fails on all.
+// splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it.
+// They end it by a call, so that it succeeds or fails on all.
 func (c *Communicator) splitByNode(ctx context.Context) error {
 	placed := c.engine.placedRanks()
 	if placed == nil {
@@ -68,24 +69,25 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 
 func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) error {
 	nodes := placed.Nodes()
-	mine, first := ranksByNode(nodes, nodes[c.engine.rank])
-	name := "of " + transport.RanksText(mine) + ", which are on one node"
-	if len(mine) == 1 {
-		name = "of " + transport.RanksText(mine) + ", which is alone on its node"
+	onNode, first := ranksByNode(nodes, nodes[c.engine.rank])
+	name := "of " + transport.RanksText(onNode) + ", which are on one node"
+	if len(onNode) == 1 {
+		name = "of " + transport.RanksText(onNode) + ", which is alone on its node"
 	}
-	local, err := c.subgroup(ctx, localNumber, mine, name, c.levelSelector)
+
+	local, err := c.subgroup(ctx, localNumber, onNode, name, c.levelSelector)
 	if err != nil {
-		return transport.Renumber(initializationCause(err), mine)
+		return transport.Renumber(initializationCause(err), onNode)
 	}
-	c.engine.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
+	c.engine.levels = &levels{local: c.newLevel(local, onNode), nodes: 1}
 	limit := c.engine.selector.Timeout()
-	if err := c.formLevel(ctx, limit, placed, &c.engine.levels.node, mine, "a level of one node"); err != nil {
-		return transport.Renumber(err, mine)
+	if err := c.formLevel(ctx, limit, placed, &c.engine.levels.node, onNode, "a level of one node"); err != nil {
+		return transport.Renumber(err, onNode)
 	}
 	if !twoLevels(nodes, first) {
 		return nil
 	}
-	if c.engine.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
+	if c.engine.rank == onNode[0] { // other leaders may wait for ranks of their nodes, and name them first
 		if err := c.formLevel(ctx, 2*limit, placed, &c.engine.levels.leaders, first, "the level of all nodes"); err != nil {
 			return transport.Renumber(err, first)
 		}
@@ -118,10 +120,12 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	if c.engine.name != "" {
 		name += " of the group " + c.engine.name
 	}
+
 	selector, err := c.levelSelector(len(members), "a group "+name)
 	if err != nil {
 		return err
 	}
+
 	within := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -170,8 +174,8 @@ type partial struct {
 	level bool
 }
 
-// Choose chooses direct where the configuration names an algorithm that only the whole group can do, and on a level also
-// where it names none that the level can do.
+// Choose chooses direct where the configuration names an algorithm that only the whole group can
+// do, and on a level also where it names none that the level can do.
 func (s partial) Choose(shape Shape, entry string) (Choice, error) {
 	ch, err := s.Selector.Choose(shape, entry)
 	if err == nil || entry != "" || !s.level && !errors.Is(err, errOneLevel) && !errors.Is(err, errNotNative) {
@@ -197,8 +201,8 @@ type ofConfigured struct {
 func (s ofConfigured) Timeout() time.Duration { return s.whole.Timeout() }
 func (s ofConfigured) Debug() bool            { return s.whole.Debug() }
 
-// levelSelector returns the Selector of a level. It is that of a group without WithSelector where the configuration has no algorithm
-// for a group of that size.
+// levelSelector returns the Selector of a level. It is that of a group without WithSelector where
+// the configuration has no algorithm for a group of that size.
 func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error) {
 	s, err := c.engine.selector.ForGroup(ranks, origin)
 	if err != nil {
@@ -211,10 +215,11 @@ func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error)
 	return partial{s, true}, nil
 }
 
-// Level is one of the two levels of a call: the group of the ranks on one node, or that of the first ranks of all nodes. Its methods
-// are collectives of that group, with buffers of the call, of Scratch, or parts of them. All ranks of a level make the same calls of it in
-// the same order. After an error, all verbs of the call return it. Reductions use the call's operation; an average is a sum until
-// Call.Epilogue.
+// Level is one of the two levels of a call: the group of the ranks on one node, or that of the
+// first ranks of all nodes. Its methods are collectives of that group, with buffers of the call, of
+// Scratch, or parts of them. All ranks of a level make the same calls of it in the same order.
+// After an error, all verbs of the call return it. Reductions use the call's operation; an average
+// is a sum until Call.Epilogue.
 type Level struct {
 	kernel *Call
 	engine *engine
@@ -225,11 +230,11 @@ type Level struct {
 	lists lists // of a call: the lengths of blocks
 }
 
-// Node returns the level of the ranks on this rank's node. It is nil in a group without two levels, where no kernel runs that is
-// TwoLevels.
+// Node returns the level of the ranks on this rank's node. It is nil in a group without two levels,
+// where no kernel runs that is TwoLevels.
 //
-// A group has two levels if its ranks are on several nodes, some node has several of them, and the ranks of each node follow each
-// other, as launchers place them unless they are told otherwise.
+// A group has two levels if its ranks are on several nodes, some node has several of them, and the
+// ranks of each node follow each other, as launchers place them unless they are told otherwise.
 func (c *Call) Node() *Level {
 	if l := c.engine.levels; l == nil || l.nodes == 1 {
 		return nil
@@ -237,7 +242,8 @@ func (c *Call) Node() *Level {
 	return c.levelOf(c.engine.levels.node)
 }
 
-// Leaders returns the level of the leaders, which are the first ranks of all nodes. It is nil on other ranks.
+// Leaders returns the level of the leaders, which are the first ranks of all nodes. It is nil on
+// other ranks.
 func (c *Call) Leaders() *Level {
 	if c.engine.levels == nil {
 		return nil
@@ -252,14 +258,16 @@ func (c *Call) levelOf(l *Level) *Level {
 	return l
 }
 
-// limit returns how long a call of the level may wait. The ranks of a node wait for their leader, who waits for other leaders, who
-// wait for their nodes: who waits for the culprit itself gives up first, so that the error names it.
+// limit returns how long a call of the level may wait. The ranks of a node wait for their leader,
+// who waits for other leaders, who wait for their nodes: who waits for the culprit itself gives up
+// first, so that the error names it.
 func (l *Level) limit() time.Duration {
 	c := l.kernel.engine
 	limit := l.kernel.opts.timeout
 	if limit == 0 {
 		limit = c.selector.Timeout()
 	}
+
 	switch {
 	case limit <= 0:
 		return -1
@@ -277,7 +285,8 @@ func (l *Level) Rank() int { return l.engine.rank }
 // Size returns the number of ranks of the level.
 func (l *Level) Size() int { return l.engine.size }
 
-// Ranks returns the ranks of the level by their numbers in the call, in ascending order. The caller does not change the slice.
+// Ranks returns the ranks of the level by their numbers in the call, in ascending order. The caller
+// does not change the slice.
 func (l *Level) Ranks() []int { return l.ranks }
 
 // op returns the operation of the level's reductions.
@@ -293,8 +302,8 @@ func (l *Level) AllReduce(send, recv Buffer) error {
 	return l.call(&arguments{coll: CollAllReduce, op: l.op(), send: send, recv: recv}, nil)
 }
 
-// Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or disjoint from it; on other ranks it
-// is empty.
+// Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or
+// disjoint from it; on other ranks it is empty.
 func (l *Level) Reduce(send, recv Buffer, root int) error {
 	if l.engine.rank != root {
 		recv = recv.Slice(0, 0)
@@ -307,14 +316,15 @@ func (l *Level) Broadcast(buf Buffer, root int) error {
 	return l.call(&arguments{coll: CollBroadcast, root: root, recv: buf}, nil)
 }
 
-// AllGather gives each rank of the level the blocks of all. They lie packed in whole, in rank order; this rank's own block is in its
-// place before the call. On a node a block is that of one rank in the call; among leaders it is the blocks of a node's ranks.
+// AllGather gives each rank of the level the blocks of all. They lie packed in whole, in rank
+// order; this rank's own block is in its place before the call. On a node a block is that of one
+// rank in the call; among leaders it is the blocks of a node's ranks.
 func (l *Level) AllGather(whole Buffer) error {
 	return l.call(&arguments{coll: CollAllGather, send: l.block(whole), recv: whole}, l.blocks())
 }
 
-// ReduceScatter reduces whole of all ranks of the level, and gives each its block of the result. The blocks are laid out as in
-// AllGather, and this rank's replaces its input there.
+// ReduceScatter reduces whole of all ranks of the level, and gives each its block of the result.
+// The blocks are laid out as in AllGather, and this rank's replaces its input there.
 func (l *Level) ReduceScatter(whole Buffer) error {
 	return l.call(&arguments{coll: CollReduceScatter, op: l.op(), send: whole, recv: l.block(whole)}, l.blocks())
 }
@@ -324,6 +334,7 @@ func (l *Level) blocks() *lists {
 	if l.lists.counts == nil {
 		l.lists.counts = make([]int, len(l.ranks))
 	}
+
 	for i, rank := range l.ranks {
 		end := rank + 1
 		if l == l.kernel.engine.levels.leaders {
@@ -332,6 +343,7 @@ func (l *Level) blocks() *lists {
 				end = l.ranks[i+1]
 			}
 		}
+
 		l.lists.counts[i] = 0
 		for ; rank < end; rank++ {
 			l.lists.counts[i] += l.kernel.BlockLen(rank)
@@ -383,7 +395,8 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	return &out
 }
 
-// rankOf returns the number in the call's group of a rank of the level. The number comes from another process.
+// rankOf returns the number in the call's group of a rank of the level. The number comes from
+// another process.
 func (l *Level) rankOf(rank int) int {
 	if rank < 0 || rank >= len(l.ranks) {
 		return l.kernel.engine.rank

@@ -54,8 +54,8 @@ func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts 
 	return data, source, err
 }
 
-// SendRecv sends and receives at the same time, so that ranks can exchange messages in a
-// cycle without a deadlock. send and recv must not overlap. Errors are the same as of Send and Recv.
+// SendRecv sends and receives at the same time, so that ranks can exchange messages in a cycle
+// without a deadlock. send and recv must not overlap. Errors are the same as of Send and Recv.
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
 	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
 	if overlap(out.Data, in.Data) {
@@ -72,8 +72,8 @@ func Isend[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int
 	return c.startMessage(ctx, requestOf(true, buf, to, tag), opts)
 }
 
-// Irecv starts a Recv and returns at once; the Work reports its end, its error and the rank that sent
-// the message. If several receives match a message, the one started first gets it.
+// Irecv starts a Recv and returns at once; the Work reports its end, its error and the rank that
+// sent the message. If several receives match a message, the one started first gets it.
 func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) *Work {
 	return c.startMessage(ctx, requestOf(false, buf, from, tag), opts)
 }
@@ -144,6 +144,7 @@ func (ms *messages) takeMessage(r p2p.Request, o CallOption) *message {
 	if m != nil {
 		ms.spare = m.next
 	}
+
 	ms.mu.Unlock()
 	if m == nil {
 		m = ms.newMessage()
@@ -186,12 +187,14 @@ func (ms *messages) exchange(ctx context.Context, out, in p2p.Request, opts []Ca
 			return 0, nil, newCallError(messageName(r), &o, err)
 		}
 	}
+
 	send, recv := ms.takeMessage(out, o), ms.takeMessage(in, o)
 	ms.moving.Exchange(send.transfer(), recv.transfer())
 	if send != nil {
 		err = send.outcome()
 		ms.putBack(send)
 	}
+
 	if recv != nil {
 		received := recv.outcome()
 		source, data = recv.From, recv.Data
@@ -227,6 +230,7 @@ func (ms *messages) start(ctx context.Context, r p2p.Request, opts []CallOption)
 		m.finish(newCallError(messageName(&r), &o, err))
 		return &m.Work
 	}
+
 	m.opts = ms.engine.asynchronous(o)
 	m.Request, m.Owner, m.source = r, m, r.Peer
 	m.started, m.what = true, direction{r.Sending, r.Peer, r.Tag}
@@ -252,6 +256,7 @@ func (ms *messages) checkMessage(ctx context.Context, r *p2p.Request, o CallOpti
 	case r.Peer < 0 || r.Peer >= ms.engine.size:
 		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, ms.engine.size, ms.engine.size-1)}
 	}
+
 	if r.Tag < 0 {
 		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", r.Tag)}
 	}
@@ -269,15 +274,17 @@ func messageName(r *p2p.Request) string {
 	return "recv"
 }
 
-// Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller, who knows
-// where it was called.
+// Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller,
+// who knows where it was called.
 func (m *message) Ended(cause error) {
 	m.messages.engine.records.recordMessageEnd(m.record, cause)
 	err := cause
+
 	if m.started {
 		if cause != nil {
 			err = m.failed(cause)
 		}
+
 		m.messages.started.remove(m)
 		m.messages.unasked.noteFailed(&m.Work, err)
 		m.Ctx = nil
@@ -299,9 +306,11 @@ func (m *message) failed(cause error) *CallError {
 	if m.Peer != AnySource {
 		e.Peer = m.Peer
 	}
+
 	if m.Waits && (!m.started || m.isAwaited()) {
 		e.Awaited = e.Peer
 	}
+
 	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
 		e.Err = m.mismatch(mismatch)
 	}
@@ -309,11 +318,13 @@ func (m *message) failed(cause error) *CallError {
 	if late != nil && len(late.Behind) == 1 {
 		e.Peer = late.Behind[0]
 	}
+
 	if lost, ok := errors.AsType[*PeerLostError](cause); ok {
 		e.Last = g.records.lastCalls([]int{lost.Rank})
 	} else if late != nil {
 		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind))
 	}
+
 	e.Message = direction{m.Sending, m.Peer, m.Tag}.String()
 	g.records.noteFlight()
 	call := newCallError(e.Operation, &m.opts, e)
@@ -338,6 +349,7 @@ func (m *message) mismatch(got *p2p.MismatchError) *MismatchError {
 	default:
 		sent, expected = fmt.Sprint(got.Len/dtype.Size()), fmt.Sprint(len(m.Data)/dtype.Size())
 	}
+
 	return &MismatchError{Field: field, Values: []MismatchValue{
 		{Value: "sent " + sent, Ranks: []int{got.From}}, {Value: "expected " + expected, Ranks: []int{m.messages.engine.rank}},
 	}}

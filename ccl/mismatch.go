@@ -30,6 +30,7 @@ func (e *engine) differing(err *transport.MismatchError) error {
 		switch {
 		case errors.Is(err, transport.ErrFailed):
 			return err
+
 		case err == nil:
 			field := m.Field
 			switch field {
@@ -40,6 +41,7 @@ func (e *engine) differing(err *transport.MismatchError) error {
 			default:
 				diagnose.Shorten(texts)
 			}
+
 			if found := disagreement(field, texts); found != nil {
 				m = found
 			}
@@ -57,6 +59,7 @@ func differingList(texts []string) (field string, lists []string) {
 		all[r] = slices.Collect(strings.Lines(text))
 		most = max(most, len(all[r]))
 	}
+
 	lists = make([]string, len(texts))
 	for i := range most {
 		for r := range lists {
@@ -69,6 +72,7 @@ func differingList(texts []string) (field string, lists []string) {
 			return fmt.Sprint("list ", i), lists
 		}
 	}
+
 	return "lists", texts
 }
 
@@ -85,6 +89,7 @@ func (e *engine) hashedText(field string) string {
 	case "lists":
 		return listsText(r.counts)
 	}
+
 	lengths := r.counts
 	for _, t := range e.scratch.coalesced {
 		lengths = append(lengths, t.Len())
@@ -109,13 +114,16 @@ func (e *engine) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, i
 	case collForm:
 		lengths = "lists"
 	}
+
 	for _, field := range []struct {
 		name string
+
 		text func(f fingerprint.Fingerprint) string
 	}{
 		{"collective", func(f fingerprint.Fingerprint) string { return Collective(f.Collective).String() }},
 		{"key", func(f fingerprint.Fingerprint) string {
 			isHash = true
+
 			return fmt.Sprintf("one with hash %08x", f.Key)
 		}},
 		{"dtype", func(f fingerprint.Fingerprint) string { return DType(f.DType).String() }},
@@ -123,6 +131,7 @@ func (e *engine) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, i
 			if f.Op < hashed {
 				return Op(f.Op).String()
 			}
+
 			isHash = true
 			return fmt.Sprintf("one with hash %08x", f.Op)
 		}},
@@ -135,6 +144,7 @@ func (e *engine) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, i
 		{"algorithm", func(f fingerprint.Fingerprint) string { return e.entryName(f.Entry) }},
 	} {
 		texts := make([]string, e.size)
+
 		for r, f := range prints {
 			texts[r] = field.text(f)
 		}
@@ -166,8 +176,9 @@ func disagreement(field string, texts []string) *MismatchError {
 	return m
 }
 
-// Add adds a rank, and the value that it brought, after the ranks that were added before. Packages that compare what
-// ranks bring make their errors with it: ranks disagree if there is more than one of e.Values then.
+// Add adds a rank, and the value that it brought, after the ranks that were added before. Packages
+// that compare what ranks bring make their errors with it: ranks disagree if there is more than one
+// of e.Values then.
 func (e *MismatchError) Add(rank int, value string) { e.add(MismatchValue{Value: value}, rank) }
 
 // add adds a rank to those of v, whose Ranks are not read.

@@ -186,12 +186,15 @@ func (o Op) Check(coll Collective, d DType) error {
 	if o == Avg && (coll == CollScan || coll == CollExScan) {
 		return fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
+
 	if o < Op(len(builtin)) && reduce.Defined(d.reduce(), builtin[o].op) {
 		return nil
 	}
+
 	why := "there is no such operation"
 	factor, premul := o.factor()
 	m := o.user()
+
 	switch {
 	case o == Min || o == Max:
 		why = "complex numbers have no order"
@@ -204,5 +207,6 @@ func (o Op) Check(coll Collective, d DType) error {
 	case m != nil:
 		why = fmt.Sprintf("it was made for %v", m.dtype)
 	}
+
 	return fmt.Errorf("ccl: %v: operation %v of %v is %w: %s", coll, o, d, ErrNotImplemented, why)
 }

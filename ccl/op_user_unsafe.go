@@ -12,9 +12,9 @@ import (
 // states that a op b equals b op a. Kernels that do not keep the order of ranks refuse an
 // operation that does not commute, with ErrNotImplemented.
 //
-// Several goroutines may call f at once; f must not keep its arguments or any state between calls. All ranks must use the
-// same f: processes compare operations by their names. NewOp panics if the name is taken, like
-// Register: call it where a package's variables are initialised.
+// Several goroutines may call f at once; f must not keep its arguments or any state between calls.
+// All ranks must use the same f: processes compare operations by their names. NewOp panics if the
+// name is taken, like Register: call it where a package's variables are initialised.
 func NewOp[T Element](name string, commutative bool, f func(dst, a, b []T)) Op {
 	switch {
 	case name == "" || f == nil:
@@ -28,5 +28,6 @@ func NewOp[T Element](name string, commutative bool, f func(dst, a, b []T)) Op {
 	if !ok {
 		panic(fmt.Sprintf("ccl: NewOp: the operation %s was made before", name))
 	}
+
 	return o
 }

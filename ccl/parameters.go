@@ -24,6 +24,7 @@ func ParametersOf(params any) ([]Parameter, error) {
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("its Params returns a %T, and has to return a pointer to a struct", params)
 	}
+
 	var found []Parameter
 	for i := range v.Elem().NumField() {
 		field := v.Elem().Type().Field(i)
@@ -31,6 +32,7 @@ func ParametersOf(params any) ([]Parameter, error) {
 		if key == "" || key == "-" {
 			continue
 		}
+
 		if !field.IsExported() {
 			return nil, fmt.Errorf("its parameter %s is the unexported field %s", key, field.Name)
 		}
@@ -43,6 +45,7 @@ func ParametersOf(params any) ([]Parameter, error) {
 				key, field.Type)
 		}
 	}
+
 	return found, nil
 }
 

@@ -77,8 +77,10 @@ func (e *engine) choose(r *request) (*plan, error) {
 	if p := *latest; p != nil && p.isFor(r) {
 		return p, nil
 	}
+
 	at := r.slot()
 	p, beside := &e.plans.all[at], &e.plans.all[at^1]
+
 	switch {
 	case p.isFor(r):
 	case beside.isFor(r):
@@ -119,6 +121,7 @@ func (e *engine) plan(r *request, p *plan) error {
 	case collGatherLengths, collScatterLengths, collAllToAllLengths, collSplit:
 		next.choice = Choice{Entry: engineEntry, Kernel: lengthsKernel}
 		next.shape = next.choice.Shape(next.shape, e.ep.PayloadLimit())
+
 	default:
 		choice, err := e.selector.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
@@ -131,6 +134,7 @@ func (e *engine) plan(r *request, p *plan) error {
 		next.shape = choice.Shape(next.shape, e.ep.PayloadLimit())
 		next.work = e.size * (next.shape.Bytes + next.shape.Total)
 	}
+
 	if r.dtype != 0 {
 		op, user := next.shape.Op.reduction()
 		next.reduction = reducer.NewReduction(next.shape.DType.reduce(), op, user)

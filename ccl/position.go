@@ -23,11 +23,13 @@ func (p *position) String() string {
 	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), p.line)
 }
 
-// caller returns the line of the program that makes the call, nil if there is none on the stack: the first
-// function that is not goccl's. If inKernel is set, or a panic is handled, functions above step are a kernel's.
+// caller returns the line of the program that makes the call, nil if there is none on the stack:
+// the first function that is not goccl's. If inKernel is set, or a panic is handled, functions
+// above step are a kernel's.
 func caller(inKernel bool) *position {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+
 	for {
 		f, more := frames.Next()
 		switch {
@@ -38,6 +40,7 @@ func caller(inKernel bool) *position {
 		case !inKernel && isProgram(f):
 			return &position{f.File, f.Line}
 		}
+
 		if !more {
 			return nil
 		}

@@ -45,8 +45,8 @@ func (q *queue) serve() {
 	}
 }
 
-// growStack makes the stack of a new goroutine large enough for a call while there is almost nothing
-// on it. Within the call all its frames would be moved, which takes 0.4 us.
+// growStack makes the stack of a new goroutine large enough for a call while there is almost
+// nothing on it. Within the call all its frames would be moved, which takes 0.4 us.
 //
 //go:noinline
 func growStack(i int) byte {
@@ -93,11 +93,12 @@ func (q *queue) runQueued(w *Work) error {
 	if err := w.checkAtEnd(); err != nil {
 		return newCallError(w.args.coll.String(), &w.opts[0], err)
 	}
+
 	return nil
 }
 
-// remove ends the first call of the queue, and reports whether the queue has more. Whoever sees the end
-// may add the Work again: see Request.
+// remove ends the first call of the queue, and reports whether the queue has more. Whoever sees the
+// end may add the Work again: see Request.
 func (q *queue) remove(w *Work, err error) (more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,8 +114,8 @@ func (q *queue) remove(w *Work, err error) (more bool) {
 	return q.first != nil
 }
 
-// until returns nil if only calls are left that were added after the first n, and otherwise a channel that is
-// closed when the first call of the queue has ended.
+// until returns nil if only calls are left that were added after the first n, and otherwise a
+// channel that is closed when the first call of the queue has ended.
 func (q *queue) until(n uint64) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,6 +136,7 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 	if ctx == nil {
 		return q.giveUp(coll, nilContext(coll.String()))
 	}
+
 	q.engine.waiting.Add(1)
 	defer q.engine.waiting.Add(-1)
 	q.mu.Lock()
@@ -145,6 +147,7 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 	if ofCall == 0 {
 		limit = q.engine.selector.Timeout()
 	}
+
 	var timer *time.Timer
 	var late <-chan time.Time
 	if limit > 0 {
@@ -157,7 +160,7 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 		select {
 		case <-moved: // its error belongs to its own Work
 		case <-done:
-			if q.engine.err() != nil { // which may have ended ctx, and ends the calls in the queue and then this one
+			if q.engine.err() != nil { // that may have ended ctx, and ends the calls in the queue and then this one
 				done, timer, limit = nil, nil, failureGrace
 				late = time.After(limit)
 				continue
@@ -167,6 +170,7 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 			return q.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
 				coll, &TimeoutError{By: q.engine.rank, After: limit}))
 		}
+
 		if ofCall == 0 && timer != nil {
 			timer.Reset(limit)
 		}
@@ -176,7 +180,8 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 
 // giveUp adds a call to the queue that refuses its call number. It returns err.
 func (q *queue) giveUp(coll Collective, err error) error {
-	w := &Work{ctx: context.Background(), engine: q.engine, args: arguments{coll: coll}, refusal: err, gaveUp: true}
+	w := &Work{engine: q.engine}
+	w.ctx, w.args.coll, w.refusal, w.gaveUp = context.Background(), coll, err, true
 	w.opts[0].queued = true
 	w.end.L = &w.mu
 	q.append(w)

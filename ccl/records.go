@@ -20,13 +20,13 @@ const timedBytes = 64 << 10
 
 // WithFlight makes the communicator, and the groups made of it, write the flight recorder to a file
 // in a directory when a call fails: the last calls and messages of this rank and of all ranks whose
-// memory it can read. The directory is made if it does not exist. `goccl inspect` shows the files. An
-// error of writing is logged with the logger of WithLogger.
+// memory it can read. The directory is made if it does not exist. `goccl inspect` shows the files.
+// An error of writing is logged with the logger of WithLogger.
 func WithFlight(dir string) Option { return Option{flight: dir} }
 
-// WithCallTimes makes the communicator, and the groups made of it, record the times of all calls and
-// messages. Without it messages and synchronous calls below 64 KiB have none, because reading the clock takes
-// longer than recording a call.
+// WithCallTimes makes the communicator, and the groups made of it, record the times of all calls
+// and messages. Without it messages and synchronous calls below 64 KiB have none, because reading
+// the clock takes longer than recording a call.
 func WithCallTimes() Option { return Option{times: true} }
 
 // Indices of recorder.messages.
@@ -36,7 +36,8 @@ const (
 )
 
 // recorder is the flight recorder of one rank. The communicator of the first group makes it; the
-// groups made of that group share it. A group of one rank has none, since its calls wait for no rank.
+// groups made of that group share it. A group of one rank has none, since its calls wait for no
+// rank.
 type recorder struct {
 	memory   transport.Records
 	book     *flight.Book
@@ -68,6 +69,7 @@ func (l *records) startRecorder(dir string, times bool) error {
 	if r.memory == nil {
 		r.memory = aloneRecords{flight.NewHeap(1), l.rank}
 	}
+
 	l.recorder = r
 	return l.vanishing(func() {
 		r.book = flight.NewBook(r.memory.Part(l.rank), l.rank, os.Getpid())
@@ -79,14 +81,15 @@ func (l *records) startRecorder(dir string, times bool) error {
 	})
 }
 
-// open starts the communicator's records, as those of the group with a number. dir and times are for
-// a first group.
+// open starts the communicator's records, as those of the group with a number. dir and times are
+// for a first group.
 func (l *records) open(number uint64, dir string, times bool) error {
 	if l.recorder == nil {
 		if err := l.startRecorder(dir, times); err != nil {
 			return err
 		}
 	}
+
 	if l.timedFrom = timedBytes; l.recorder.times {
 		l.timedFrom = 0
 	}
@@ -133,6 +136,7 @@ func (l *records) vanishing(f func()) (err error) {
 		f()
 		return nil
 	}
+
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)
@@ -155,6 +159,7 @@ func (l *records) recordOf(p *plan) (what flight.What) {
 	if p.key.dtype != 0 {
 		dtype = p.key.dtype.String()
 	}
+
 	if p.key.coll.Reduces() {
 		op = p.key.op.String()
 	}
@@ -179,17 +184,18 @@ func (l *records) recordRejected(r *request, seq uint64) {
 	}
 	_ = l.vanishing(func() {
 		var what flight.What
-		if r.coll != collReject { // whose caller alone knows what it is
+		if r.coll != collReject { // its caller alone knows the operation
 			what = l.recorder.book.NewWhat(r.coll.String(), dtype, "", "")
 		}
 		l.lane.Reject(seq, what, r.count, r.opts.label)
 	})
 }
 
-// Mark notes in the flight recorder that this rank begins a part of a step: what it does from now on, until its
-// next mark. A step ends where its group has a mark of another step. `goccl inspect --step` draws the parts
-// beside the communication; package ddp marks its steps. A mark costs about 0.1 us. Any goroutine may call Mark,
-// also while a call runs, until the communicator is closed. The first 24 bytes of the label are kept.
+// Mark notes in the flight recorder that this rank begins a part of a step: what it does from now
+// on, until its next mark. A step ends where its group has a mark of another step. `goccl inspect
+// --step` draws the parts beside the communication; package ddp marks its steps. A mark costs about
+// 0.1 us. Any goroutine may call Mark, also while a call runs, until the communicator is closed.
+// The first 24 bytes of the label are kept.
 func (c *Communicator) Mark(label string, step int) {
 	if c == nil || c.engine.records.recorder == nil || !c.engine.holds.life.HoldOpen() {
 		return
@@ -224,10 +230,10 @@ func (l *records) recordMessageEnd(m flight.Pending, err error) {
 	}
 }
 
-// WriteFlight writes the flight recorder as WithFlight does. Without that option, and for a closed or
-// nil communicator, it does nothing and returns nil. It is for callers that fail by other things than
-// a call. It returns an error if the directory or the file cannot be made or written, or if the
-// recorder's memory has vanished. Any goroutine may call it at any time.
+// WriteFlight writes the flight recorder as WithFlight does. Without that option, and for a closed
+// or nil communicator, it does nothing and returns nil. It is for callers that fail by other things
+// than a call. It returns an error if the directory or the file cannot be made or written, or if
+// the recorder's memory has vanished. Any goroutine may call it at any time.
 func (c *Communicator) WriteFlight() error {
 	if c == nil || c.engine.records.recorder == nil || c.engine.records.recorder.dir == "" || !c.engine.holds.life.HoldOpen() {
 		return nil
@@ -243,6 +249,7 @@ func (l *records) writeFlight() error {
 		Version: flight.Version, Job: r.memory.Job(), Size: r.size,
 		Writer: fmt.Sprint("rank ", r.rank), Written: time.Now().UTC(),
 	}
+
 	err := l.vanishing(func() {
 		var clock flight.Clock
 		d.Ranks, clock = flight.ReadAll(r.size, r.memory.Part)
@@ -255,6 +262,7 @@ func (l *records) writeFlight() error {
 	if err != nil {
 		return err
 	}
+
 	return d.Write(r.dir)
 }
 
@@ -268,8 +276,8 @@ func (l *records) noteFlight() {
 	}
 }
 
-// lastCall returns the last call that a rank of this group has recorded on it, without the rank. It is
-// false if this rank cannot know: the rank has made none, or its memory cannot be read.
+// lastCall returns the last call that a rank of this group has recorded on it, without the rank. It
+// is false if this rank cannot know: the rank has made none, or its memory cannot be read.
 func (l *records) lastCall(rank int) (last LastCall, ok bool) {
 	if l.recorder == nil {
 		return last, false
@@ -309,6 +317,7 @@ func (l *records) lastCalls(ranks []int) (all []LastCall) {
 		if !ok {
 			continue
 		}
+
 		i := slices.IndexFunc(all, func(have LastCall) bool {
 			have.Ranks = nil
 			return have.String() == l.String()

@@ -99,6 +99,7 @@ func (e *engine) reduce(ctx context.Context, a *arguments, opts []CallOption) er
 	default:
 		err = a.checkReduction(a.send, opts)
 	}
+
 	if err != nil {
 		return e.rejectCall(a, opts, err)
 	}
@@ -128,6 +129,7 @@ func (e *engine) checkReduceScatter(a *arguments, b *blocks, opts []CallOption) 
 	if err := b.sum(e.size); err != nil {
 		return err
 	}
+
 	names, n := namesOf(a.coll, opts), b.count(e.rank)
 	switch {
 	case a.recv.Len() != n:
@@ -138,6 +140,7 @@ func (e *engine) checkReduceScatter(a *arguments, b *blocks, opts []CallOption) 
 	if err := a.checkReduction(a.send, opts); err != nil {
 		return err
 	}
+
 	if !within(a.recv, a.send, b.at(e.rank)) {
 		return &InvalidArgumentError{b.operation, names.recv + " overlaps " + names.send + ", but is not this rank's block of it"}
 	}

@@ -13,7 +13,8 @@ import (
 // Region is memory that exists once on each node and that the node's ranks share:
 //
 //  1. CreateSharedRegion makes it, filled with zeros.
-//  2. The leader of each node writes it through LeaderSlice, or all its ranks do through BlockSlice.
+//  2. The leader of each node writes it through LeaderSlice, or all its ranks do through
+//     BlockSlice.
 //  3. Fence makes the writes visible to all ranks of the node.
 //  4. They read it through Slice, without a copy.
 //
@@ -31,8 +32,9 @@ type Region[T Element] struct {
 // be 0. It is collective: all ranks pass the same type and count. Between processes each rank
 // allocates the memory of its own block.
 //
-// Rejected with *InvalidBufferSizeError, or ErrNotImplemented where ranks share no memory. If some rank cannot allocate the memory, all ranks
-// get *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
+// Rejected with *InvalidBufferSizeError, or ErrNotImplemented where ranks share no memory. If some
+// rank cannot allocate the memory, all ranks get *AllocationFailedError and the group lives on.
+// Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	shift := bufferOf[T](nil).shift
 	if err := c.makeRegion(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
@@ -44,7 +46,8 @@ func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count i
 // Slice returns the whole region, for reading after a Fence.
 func (r *Region[T]) Slice() []T { return r.all }
 
-// LeaderSlice returns the whole region on the leader of each node (see Communicator.IsLeader), and nil on other ranks.
+// LeaderSlice returns the whole region on the leader of each node (see Communicator.IsLeader), and
+// nil on other ranks.
 func (r *Region[T]) LeaderSlice() []T {
 	if !r.comm.IsLeader() {
 		return nil
@@ -52,17 +55,17 @@ func (r *Region[T]) LeaderSlice() []T {
 	return r.all
 }
 
-// BlockSlice returns this rank's block of the region. The blocks of the node's ranks, in rank order, make
-// up the region and do not overlap. The system usually places memory near the core of the rank that
-// writes it first.
+// BlockSlice returns this rank's block of the region. The blocks of the node's ranks, in rank
+// order, make up the region and do not overlap. The system usually places memory near the core of
+// the rank that writes it first.
 func (r *Region[T]) BlockSlice() []T {
 	local := r.comm.SplitLocal()
 	lo, hi := BlockRange(len(r.all), local.Rank(), local.Size())
 	return r.all[lo:hi:hi]
 }
 
-// Fence returns when all ranks of all nodes have called it. What any rank wrote before its Fence is visible to
-// the ranks of its node after theirs. Its errors are the same as of Barrier.
+// Fence returns when all ranks of all nodes have called it. What any rank wrote before its Fence is
+// visible to the ranks of its node after theirs. Its errors are the same as of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
 // Close ends this rank's use of the region. Preconditions: no slice of it is used any more; no
@@ -80,11 +83,11 @@ func (r *Region[T]) Close() error {
 }
 
 // Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes read
-// directly (zero-copy). A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
-// from regions; other buffers are copied, and so are all between nodes. Alloc is collective and has the errors of
-// CreateSharedRegion.
-// All ranks pass the same count, and each gets its own buffer. The buffer must
-// not be used after Close of the communicator, which releases it (see Communicator.Retain).
+// directly (zero-copy). A call costs as much as between goroutines if the buffers of all ranks come
+// from Alloc or from regions; other buffers are copied, and so are all between nodes. Alloc is
+// collective and has the errors of CreateSharedRegion. All ranks pass the same count, and each gets
+// its own buffer. The buffer must not be used after Close of the communicator, which releases it
+// (see Communicator.Retain).
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
@@ -108,8 +111,9 @@ type LocalCommunicator interface {
 	Barrier(ctx context.Context, opts ...CallOption) error
 }
 
-// SplitLocal returns the group of the ranks on this rank's node, in rank order. If that is all ranks, it may be the group itself. It
-// belongs to this group, which closes it. SplitLocal is not collective.
+// SplitLocal returns the group of the ranks on this rank's node, in rank order. If that is all
+// ranks, it may be the group itself. It belongs to this group, which closes it. SplitLocal is not
+// collective.
 func (c *Communicator) SplitLocal() LocalCommunicator {
 	if c != nil && c.engine.levels != nil {
 		return c.engine.levels.local.comm
@@ -149,9 +153,11 @@ func (e *engine) region(ctx context.Context, coll Collective, dtype DType, count
 	if coll == collAlloc {
 		parts = e.size
 	}
+
 	if e.size == 1 {
 		least = 0
 	}
+
 	switch {
 	case count < least:
 		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
@@ -189,8 +195,8 @@ func (e *engine) region(ctx context.Context, coll Collective, dtype DType, count
 // apart reports whether the group's ranks are on several nodes, which share no memory.
 func (e *engine) apart() bool { return e.size > 1 && e.regions == nil && e.memory == nil }
 
-// regionApart ends a call that region has started, of ranks that share no memory. It makes the memory on each node. Then the ranks tell
-// each other whether they have it.
+// regionApart ends a call that region has started, of ranks that share no memory. It makes the
+// memory on each node. Then the ranks tell each other whether they have it.
 func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, part int) error {
 	if coll == collRegion && e.levels == nil {
 		return e.end(e.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, e.ep.Name(), ErrNotImplemented)))
@@ -199,11 +205,13 @@ func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, p
 	if err := e.step(ctx, r); err != nil {
 		return e.end(err)
 	}
+
 	err := e.regionHere(ctx, coll, dtype, count, part, shift)
 	none, lacks := errors.AsType[*AllocationFailedError](err)
 	if err != nil && !lacks {
 		return e.end(e.failed(coll, err))
 	}
+
 	why := ""
 	if lacks {
 		why = fmt.Sprintf("rank %d: %s", e.rank, none.Message)
@@ -213,6 +221,7 @@ func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, p
 		e.dropRegion(coll)
 		return e.end(e.failed(coll, err))
 	}
+
 	for _, text := range texts {
 		if text != "" {
 			e.dropRegion(coll)
@@ -232,7 +241,7 @@ func (e *engine) regionHere(ctx context.Context, coll Collective, dtype DType, c
 		e.shared.bytes = buffer
 		return nil
 	}
-	l := e.levels.node // which fails with the group
+	l := e.levels.node // it fails with the group
 	n := l.engine
 	if err := n.region(ctx, coll, dtype, count, part, shift, true); err != nil {
 		if f := n.ep.Failure(); f != nil {

@@ -58,10 +58,10 @@ func (ch *Choice) Shape(s Shape, payloadLimit int) Shape {
 	return s
 }
 
-// WithSelector sets the group's Selector, usually a *config.Settings. Without it, or if s is
-// nil, calls use the algorithm direct of the default registry, or hierarchical where a group has two levels and
-// inputs are longer than 4 KiB; WithAlgorithm takes the name
-// of any registered algorithm, parameters have their defaults, and the timeout is one minute.
+// WithSelector sets the group's Selector, usually a *config.Settings. Without it, or if s is nil,
+// calls use the algorithm direct of the default registry, or hierarchical where a group has two
+// levels and inputs are longer than 4 KiB; WithAlgorithm takes the name of any registered
+// algorithm, parameters have their defaults, and the timeout is one minute.
 func WithSelector(s Selector) Option { return Option{selector: s} }
 
 // registered is the Selector of a group without WithSelector.
@@ -72,8 +72,8 @@ const (
 	twoLevelEntry = "hierarchical"
 )
 
-// flatBytes is the length in bytes of the longest input for which two levels are not worth while: it travels with the
-// synchronisation. The built-in ccl.yaml has it too.
+// flatBytes is the length in bytes of the longest input for which two levels are not worth while:
+// it travels with the synchronisation. The built-in ccl.yaml has it too.
 const flatBytes = 4 << 10
 
 func newRegistered(ranks int) (Selector, error) {
@@ -115,6 +115,7 @@ func (registered) Choose(shape Shape, entry string) (Choice, error) {
 		return Choice{}, &InvalidArgumentError{shape.Collective.String(), fmt.Sprintf("no algorithm %s is registered%s; registered: %s",
 			text.Quote(name), text.DidYouMean(name, names), text.List(names))}
 	}
+
 	if a.Topologies != nil && !slices.Contains(a.Topologies, topology.Ring1D) {
 		return Choice{}, &InvalidArgumentError{shape.Collective.String(), fmt.Sprintf("algorithm %s is for the topologies %v, but here it is ring_1d", name, a.Topologies)}
 	}
@@ -122,6 +123,7 @@ func (registered) Choose(shape Shape, entry string) (Choice, error) {
 	if entry != "" {
 		ch.Why = "option"
 	}
+
 	if a.Params != nil {
 		ch.Params = a.Params()
 	}

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// startedMessages holds the messages of Isend and Irecv that have not ended, in the order of their start. It has a
-// lock of its own, because the engine's is held while a long message is copied, and Close never waits.
+// startedMessages holds the messages of Isend and Irecv that have not ended, in the order of their
+// start. It has a lock of its own, because the engine's is held while a long message is copied, and
+// Close never waits.
 type startedMessages struct {
 	mu          sync.Mutex
 	first, last *message
@@ -31,6 +32,7 @@ func (s *startedMessages) remove(m *message) {
 	} else {
 		m.before.next = m.next
 	}
+
 	if m.next == nil {
 		s.last = m.before
 	} else {

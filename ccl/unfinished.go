@@ -21,8 +21,8 @@ type UnfinishedError struct {
 	Calls    int // collectives
 	Sends    int // of Isend
 	Receives int // of Irecv
-	// Works describes them, collectives first, in the order in which they were started: `all_reduce "grads"`, "recv from
-	// rank 1, tag 0". Equal descriptions appear once, and at most sixteen in all.
+	// Works describes them, collectives first, in the order in which they were started: `all_reduce
+	// "grads"`, "recv from rank 1, tag 0". Equal descriptions appear once, and at most sixteen in all.
 	Works []string
 }
 
@@ -45,6 +45,7 @@ func (e *UnfinishedError) Error() string {
 	if e.Calls+e.Sends+e.Receives > 1 {
 		verb, works = "have", "each Work"
 	}
+
 	if last > 0 {
 		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
 	}
@@ -83,12 +84,12 @@ func (e *UnfinishedError) addWork(operation string, o *CallOption, more string) 
 // timeout. If ctx ends first, Drain returns the error of ctx and an *UnfinishedError that
 // counts what is left.
 //
-// The error also contains the errors of Works that fail while Drain waits, and of the first
-// sixteen that failed before, unless the program has called Wait, or Err after the end. Each start of
-// a Request counts as a Work of its own, also if later starts have succeeded. Works that
-// a failure of the group has ended share one text, which says how many they are. If
-// Drain returns nil, no Work is left except those started in the meantime. Drain may be called
-// concurrently with all other methods.
+// The error also contains the errors of Works that fail while Drain waits, and of the first sixteen
+// that failed before, unless the program has called Wait, or Err after the end. Each start of a
+// Request counts as a Work of its own, also if later starts have succeeded. Works that a failure of
+// the group has ended share one text, which says how many they are. If Drain returns nil, no Work
+// is left except those started in the meantime. Drain may be called concurrently with all other
+// methods.
 func (c *Communicator) Drain(ctx context.Context) error {
 	if err := c.unmade("drain"); err != nil {
 		return err
@@ -96,6 +97,7 @@ func (c *Communicator) Drain(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("drain")
 	}
+
 	var errs []error
 	for _, runs := range []func() []run{c.queue.runs, c.messages.matchedMessages} {
 		for _, r := range runs() {
@@ -107,6 +109,7 @@ func (c *Communicator) Drain(ctx context.Context) error {
 			}
 		}
 	}
+
 	var before []error
 	for _, f := range c.unasked.take() {
 		before = append(before, waitedFor(f.err))
@@ -118,20 +121,21 @@ func (c *Communicator) Drain(ctx context.Context) error {
 // waits for the end of an earlier start.
 type run struct {
 	work *Work
-	over <-chan struct{} // closed at its end
+	end  <-chan struct{} // closed at its end
 }
 
 // runOf returns the current run of w.
 func runOf(w *Work) run { return run{w, w.Done()} }
 
-// await waits until the run has ended or ctx ends, and reports which. Like Work.Wait, it goes on for a moment if the
-// group has failed.
+// await waits until the run has ended or ctx ends, and reports which. Like Work.Wait, it goes on
+// for a moment if the group has failed.
 func (r run) await(ctx context.Context) (isOver bool) {
 	r.work.addWaits(1)
 	defer r.work.addWaits(-1)
 	var late <-chan time.Time
+
 	select {
-	case <-r.over:
+	case <-r.end:
 		return true
 	case <-ctx.Done():
 		grace := time.Duration(0)
@@ -140,8 +144,9 @@ func (r run) await(ctx context.Context) (isOver bool) {
 		}
 		late = time.After(grace)
 	}
+
 	select {
-	case <-r.over:
+	case <-r.end:
 		return true
 	case <-late:
 		return false
@@ -153,15 +158,15 @@ func (r run) await(ctx context.Context) (isOver bool) {
 func (r run) ask() error {
 	r.work.mu.Lock()
 	defer r.work.mu.Unlock()
-	if r.work.done != r.over {
+	if r.work.done != r.end {
 		return nil
 	}
 	r.work.markSeen()
 	return r.work.err
 }
 
-// together returns the errors of Works in their order, with one in place of those that have the group's failure as their
-// cause.
+// together returns the errors of Works in their order, with one in place of those that have the
+// group's failure as their cause.
 func (f *failedWorks) together(errs []error) (all []error) {
 	if f.engine.err() == nil {
 		return errs
@@ -179,10 +184,12 @@ func (f *failedWorks) together(errs []error) (all []error) {
 		}
 		all = append(all, err)
 	}
+
 	return all
 }
 
-// failedTogether is the error of Works of one cause. Its text is that of the first, with their number.
+// failedTogether is the error of Works of one cause. Its text is that of the first, with their
+// number.
 type failedTogether struct {
 	errs  []error
 	ended int // Works since the failure, those included whose error the program has seen
@@ -197,7 +204,8 @@ func (e *failedTogether) Error() string {
 }
 func (e *failedTogether) Unwrap() []error { return e.errs }
 
-// groupCause returns the text of the cause of a call's error if the call itself has failed, otherwise "".
+// groupCause returns the text of the cause of a call's error if the call itself has failed,
+// otherwise "".
 func groupCause(err error) string {
 	if call, ok := err.(*CallError); ok { //nolint:errorlint // a wrapped one has words before it
 		if failed, ok := call.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as CallError.Error
@@ -216,6 +224,7 @@ func (f *failedWorks) noteFailed(w *Work, err error) {
 	if f.engine.err() == nil {
 		cause = ""
 	}
+
 	r := &failedRun{err: err}
 	r.seen.Store(w.gaveUp)
 	w.mu.Lock()
@@ -295,7 +304,8 @@ func (q *queue) runs() (runs []run) {
 	return runs
 }
 
-// each calls f for the Works of the queue that have not ended, in order. Their arguments stay until f returns.
+// each calls f for the Works of the queue that have not ended, in order. Their arguments stay until
+// f returns.
 func (q *queue) each(f func(*Work)) {
 	if q.length.Load() == 0 {
 		return

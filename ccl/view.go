@@ -54,10 +54,12 @@ func (c *Call) View(f func(*View) error) error {
 	v := &c.view
 	v.lo, v.hi = 0, c.bytes
 	v.isFree, v.isWatched = false, false
+
 	switch {
 	case c.payload:
 		v.inputs, v.isFree = payloads{}, true
 		v.part = v.whole()
+
 	case c.engine.memory != nil:
 		v.inputs, v.isWatched = buffers{}, true
 		v.part = c.part(v.hi)
@@ -168,6 +170,7 @@ func (v *View) scanAlone(lo, hi int) error {
 	if c.coll == CollExScan {
 		inputs--
 	}
+
 	if inputs == 0 {
 		return nil
 	}
@@ -252,10 +255,12 @@ func (v *View) CopyPart(dst Buffer, rank, at int) error {
 	if lo >= hi {
 		return nil
 	}
+
 	src := v.inputs.input(v, rank)
 	if hi-v.lo > len(src) {
 		return c.misuse(errors.New("the kernel copies more than an input has"))
 	}
+
 	from := at << c.out.shift
 	into, src := dst.data[lo-from:hi-from], src[lo-v.lo:hi-v.lo]
 	if same(into, src) {

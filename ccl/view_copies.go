@@ -72,6 +72,7 @@ func (v *View) showPieces(f func(*View) error) error {
 		if err := f(v); err != nil {
 			return err
 		}
+
 		if v.resultLo < v.resultHi {
 			s.PutResult(v.resultLo, v.resultHi)
 		}
@@ -79,6 +80,7 @@ func (v *View) showPieces(f func(*View) error) error {
 			c.putInput(s, lo+step)
 		}
 	}
+
 	if !toAll {
 		return nil
 	}
@@ -121,8 +123,8 @@ func (c *Call) takeResults(s transport.Staging, at int) {
 	}
 }
 
-// partFor returns the bytes of the piece of bytes lo to hi of this rank's input that rank `to` reads, relative to
-// the piece, if the kernel reads its own part only.
+// partFor returns the bytes of the piece of bytes lo to hi of this rank's input that rank `to`
+// reads, relative to the piece, if the kernel reads its own part only.
 func (c *Call) partFor(to, lo, hi int) (from, until int) {
 	var at Range
 	switch coll := c.coll; {

@@ -21,18 +21,9 @@ import (
 //
 // The methods of Work may be called concurrently once a call was started with it.
 type Work struct {
-	ctx    context.Context
+	queuedCall
 	engine *engine // nil: the Work has ended from the start, or is zero
-	args   arguments
-	lists  *lists // nil, or &listed
-	listed lists
-	opts   [1]CallOption
-	next   *Work // in the queue
-
-	sums    sums  // of its buffers, for defaults.debug
-	refusal error // not nil: refuse the call with it
-
-	gaveUp bool // the caller has its error already: the call is refused when it is the first
+	next   *Work   // in the queue
 
 	mu    sync.Mutex
 	end   sync.Cond // signals ended
@@ -40,7 +31,9 @@ type Work struct {
 	waits int // goroutines of the program in Wait
 	err   error
 	done  chan struct{} // nil until Done is called
-	wake  chan struct{} // nil until await needs it; has room for one token, which says that the call may have ended
+	// wake is nil until await needs it. It has room for one token, which says that the call may have
+	// ended.
+	wake chan struct{}
 
 	failed *failedRun // nil: it has not failed, or no Drain returns its error
 
@@ -50,11 +43,24 @@ type Work struct {
 	ranks  []int // the global rank of each source; nil: Source is the group's rank
 }
 
-// Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error
-// of ctx and its cause, and the call goes on. If the group has failed by then, the call ends as
-// well, and Wait returns its error, with the group's failure. Wait may be called several times. A
-// nil ctx is an *InvalidArgumentError. Unless it is known where the call was started, its *CallError says where the
-// program waited; it is then a copy of the one that Err returns.
+// queuedCall is a collective that waits for its turn.
+type queuedCall struct {
+	ctx    context.Context
+	args   arguments
+	lists  *lists // nil, or &listed
+	listed lists
+	opts   [1]CallOption
+
+	sums    sums  // of its buffers, for defaults.debug
+	refusal error // not nil: refuse the call with it
+	gaveUp  bool  // the caller has its error already: the call is refused when it is the first
+}
+
+// Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error of
+// ctx and its cause, and the call goes on. If the group has failed by then, the call ends as well,
+// and Wait returns its error, with the group's failure. Wait may be called several times. A nil ctx
+// is an *InvalidArgumentError. Unless it is known where the call was started, its *CallError says
+// where the program waited; it is then a copy of the one that Err returns.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")
@@ -62,6 +68,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.ask(); ended {
 		return waitedFor(err)
 	}
+
 	if w.engine == nil {
 		return &InvalidArgumentError{"wait", "no call was started with this Work"}
 	}
@@ -97,6 +104,7 @@ func (w *Work) await(ctx context.Context) error {
 		}
 		return w.err
 	}
+
 	w.mu.Lock()
 	if w.wake == nil {
 		w.wake = make(chan struct{}, 1)
@@ -119,8 +127,8 @@ func (w *Work) await(ctx context.Context) error {
 	}
 }
 
-// signal makes a goroutine in await look whether the call has ended. The token that it may leave makes a later one look
-// in vain.
+// signal makes a goroutine in await look whether the call has ended. The token that it may leave
+// makes a later one look in vain.
 func (w *Work) signal() {
 	select {
 	case w.wake <- struct{}{}:
@@ -131,7 +139,7 @@ func (w *Work) signal() {
 // giveUp returns the error of a wait whose context has ended.
 func (w *Work) giveUp(ctx context.Context) error {
 	failure := w.engine.err()
-	if failure != nil { // which may have ended ctx, and ends the call
+	if failure != nil { // that may have ended ctx, and ends the call
 		select {
 		case <-w.Done():
 			_, err := w.state()
@@ -144,11 +152,12 @@ func (w *Work) giveUp(ctx context.Context) error {
 	if failure != nil {
 		err = fmt.Errorf("%w: %w", err, failure)
 	}
+
 	return err
 }
 
-// failureGrace is how long a wait whose context has ended goes on for a call of a failed group. Such a call
-// ends at once, except if a kernel does not return.
+// failureGrace is how long a wait whose context has ended goes on for a call of a failed group.
+// Such a call ends at once, except if a kernel does not return.
 const failureGrace = time.Second
 
 // Done returns a channel that is closed when the call is done.
@@ -170,9 +179,9 @@ func (w *Work) Err() error {
 	return err
 }
 
-// Times returns when a collective that is done began to run, after the calls that were started before it,
-// and when it ended; waiting for slower ranks is part of that. They are zero if the call is not done or did
-// not run, and for messages.
+// Times returns when a collective that is done began to run, after the calls that were started
+// before it, and when it ended; waiting for slower ranks is part of that. They are zero if the call
+// is not done or did not run, and for messages.
 func (w *Work) Times() (begun, ended time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,11 +239,12 @@ func (w *Work) finish(err error) {
 }
 
 // WithWork starts a collective and returns at once, as async_op does in torch; w reports the end of
-// the call. The function returns an error only if the call was not started; w has it as well, unless
-// another call runs with w. All other errors, also those for wrong arguments, are those of w alone.
+// the call. The function returns an error only if the call was not started; w has it as well,
+// unless another call runs with w. All other errors, also those for wrong arguments, are those of w
+// alone.
 //
-// w is zero, or its call has ended and no goroutine waits for it any more: then it is used again, and
-// nothing is allocated. A nil w has no effect.
+// w is zero, or its call has ended and no goroutine waits for it any more: then it is used again,
+// and nothing is allocated. A nil w has no effect.
 //
 // A synchronous call whose context or timeout ends while it waits for the calls that were started
 // before it is refused.
@@ -288,7 +298,7 @@ func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) boo
 	}
 	w.ctx, w.engine, w.args, w.lists = ctx, e, *a, nil
 	if l != nil {
-		w.listed = *l // which is in memory of the caller
+		w.listed = *l // in memory of the caller
 		w.lists = &w.listed
 	}
 	w.end.L = &w.mu

@@ -33,6 +33,7 @@ func Exchange(ep transport.Endpoint, e *transport.Arrival) ([]string, error) {
 	} else if err := exchangeStaged(ep.Staging(), e.Send, texts); err != nil {
 		return nil, err
 	}
+
 	return texts, ep.Complete()
 }
 
@@ -85,6 +86,7 @@ func Setting(texts []string) (key string, values []string) {
 
 	slices.Sort(keys)
 	values = make([]string, len(texts))
+
 	for _, key := range slices.Compact(keys) {
 		for r := range values {
 			values[r] = "unset"

@@ -17,6 +17,7 @@ func Overlap(counts, displs []int) (a, b int, ok bool) {
 		ascending = ascending && displs[r] >= end
 		end = displs[r] + counts[r]
 	}
+
 	if ascending {
 		return 0, 0, false
 	}
@@ -68,7 +69,8 @@ func (m Matrix) Sums(ranks int) (all, longestOut, longestIn int) {
 	return all, longestOut, longestIn
 }
 
-// Disagreement returns the first two ranks of which one sends another number than the other expects.
+// Disagreement returns the first two ranks of which one sends another number than the other
+// expects.
 func (m Matrix) Disagreement(ranks int) (from, to int, ok bool) {
 	for from := range ranks {
 		for to := range ranks {

@@ -65,8 +65,8 @@ func (l *Lifetime) Enter() (was State, ok bool) {
 // call must end with Release.
 func (l *Lifetime) Leave() bool { return l.swap(open|Call, open) }
 
-// Close starts a Close, which gets a hold. It reports false if it is not the first. Rules closeHolds
-// and firstCloses.
+// Close starts a Close, which gets a hold. It reports false if it is not the first. Rules
+// closeHolds and firstCloses.
 func (l *Lifetime) Close() bool {
 	for {
 		was := l.State()
@@ -106,8 +106,8 @@ func (l *Lifetime) HoldOpen() bool {
 	return true
 }
 
-// Drop ends a hold if the endpoint is not used otherwise. If it reports false, the hold must end with
-// Release.
+// Drop ends a hold if the endpoint is not used otherwise. If it reports false, the hold must end
+// with Release.
 func (l *Lifetime) Drop() bool { return l.swap(open+Hold, open) }
 
 // Release takes a part, Call or Hold, out of the word. It reports whether that was the last use of

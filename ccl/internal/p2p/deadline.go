@@ -57,9 +57,11 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 	if err := e.contextError(t); err != nil {
 		return err
 	}
+
 	if t.deadline.IsZero() || now.Before(t.deadline) {
 		return nil
 	}
+
 	late := &transport.TimeoutError{By: e.rank, After: t.Timeout}
 	switch t.Peer {
 	case e.rank:
@@ -70,6 +72,7 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 				late.Behind = append(late.Behind, r)
 			}
 		}
+
 	default:
 		late.Behind = []int{e.link.Behind(t.Peer)}
 	}

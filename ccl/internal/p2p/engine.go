@@ -33,6 +33,11 @@ type Engine struct {
 	suspect    bool              // a rank that a transfer needs may be lost
 	timedOut   bool              // WaitFor still names the peer of a transfer that timed out
 
+	alarms
+}
+
+// alarms end waits of an Engine.
+type alarms struct {
 	timer     *time.Timer     // wakes the link at the next deadline
 	timerAt   time.Time       // zero: the timer is not set
 	sharedCtx context.Context // the context that is watched until Stop; nil: none yet
@@ -107,6 +112,7 @@ func (e *Engine) post(t *Transfer) {
 		t.end(err)
 		return
 	}
+
 	if e.sends == nil {
 		e.sends, e.incoming = make([][]*Transfer, e.ep.Size()), make([]incoming, e.ep.Size())
 	}
@@ -132,8 +138,8 @@ func (e *Engine) refusal(t *Transfer) error {
 	return e.contextError(t)
 }
 
-// contextError returns why a transfer ends whose context has ended, nil if it has not: the failure of the
-// group, which may have ended the context, or the context's error.
+// contextError returns why a transfer ends whose context has ended, nil if it has not: the failure
+// of the group, which may have ended the context, or the context's error.
 func (e *Engine) contextError(t *Transfer) error {
 	err := transport.ContextError(t.Ctx)
 	if err != nil && e.ep.Failed() {
@@ -179,6 +185,7 @@ func (e *Engine) pending() bool {
 			return true
 		}
 	}
+
 	for i := range e.incoming {
 		if e.incoming[i].recv != nil {
 			return true
@@ -200,6 +207,7 @@ func (e *Engine) each(f func(t *Transfer)) {
 			all = append(all, t)
 		}
 	}
+
 	for _, t := range all {
 		if !t.ended {
 			f(t)

@@ -26,6 +26,7 @@ func (e *Engine) checkAll() {
 		e.endAll(e.group.FailureCause())
 		return
 	}
+
 	now := time.Now()
 	var next time.Time
 	var lost []*Transfer
@@ -44,8 +45,9 @@ func (e *Engine) checkAll() {
 			next = t.deadline
 		}
 	})
+
 	if len(lost) > 0 {
-		for e.move() { // what a rank sent before it was lost may still arrive
+		for e.move() { // messages that a lost rank has sent may still arrive
 		}
 		for _, t := range lost {
 			if !t.ended {
@@ -67,6 +69,7 @@ func (e *Engine) lost(t *Transfer) error {
 	case t.visible:
 		return e.link.Lost(slices.IndexFunc(e.incoming, func(in incoming) bool { return in.recv == t }))
 	}
+
 	var err error
 	for r := range e.incoming {
 		if r != e.rank {
@@ -78,9 +81,9 @@ func (e *Engine) lost(t *Transfer) error {
 	return err // nil in a group of one rank
 }
 
-// mayBeLost is lost for a caller that does not make progress. It also notes whether t begins to wait in a
-// group that has not failed. It reports true as well if shared
-// memory has vanished, which the goroutine that makes progress will find.
+// mayBeLost is lost for a caller that does not make progress. It also notes whether t begins to
+// wait in a group that has not failed. It reports true as well if shared memory has vanished, which
+// the goroutine that makes progress will find.
 func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
 	if e.guarded {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -108,6 +111,7 @@ func (e *Engine) giveUp(t *Transfer, err error) {
 		e.endAll(err)
 		return
 	}
+
 	for from := range e.incoming {
 		in := &e.incoming[from]
 		if in.recv == t || lost && in.recv == nil && !t.Sending && (t.Peer == from || t.Peer == AnySource) {

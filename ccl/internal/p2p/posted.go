@@ -11,6 +11,7 @@ func (e *Engine) claim(from, tag int, typ uint32, length int) *Transfer {
 			i++
 			continue
 		}
+
 		if err := t.compare(from, typ, length); err != nil {
 			e.finish(t, err)
 			continue

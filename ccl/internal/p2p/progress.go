@@ -20,6 +20,7 @@ func (e *Engine) tryProgress(send, recv *Transfer) (done bool) {
 			}
 		}()
 	}
+
 	background := send == nil && recv == nil
 	for e.goOn(send, recv) {
 		before := e.moves
@@ -44,18 +45,20 @@ func (e *Engine) goOn(send, recv *Transfer) bool {
 		e.suspect = false
 		e.checkAll()
 	}
-	background, left := send == nil && recv == nil, e.pending()
+
+	background, pending := send == nil && recv == nil, e.pending()
 	switch {
 	case !recv.isOver():
 		e.waitFor(max(recv.Peer, -1))
 		return true
+
 	case !send.isOver():
 		e.waitFor(send.Peer)
 		return true
-	case background && left:
+	case background && pending:
 		e.waitFor(e.firstPeer())
 		return true
-	case left:
+	case pending:
 		go e.progress(nil, nil)
 		return false
 	}

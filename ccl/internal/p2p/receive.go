@@ -18,6 +18,7 @@ func (e *Engine) receive(from int) (moved bool) {
 	if from == e.rank || in.lost {
 		return false
 	}
+
 	for {
 		m, ok, err := e.link.TryNext(from)
 		switch {
@@ -27,20 +28,24 @@ func (e *Engine) receive(from int) (moved bool) {
 		case !ok:
 			return moved
 		}
+
 		moved = true
 		if !in.started {
 			e.match(in, from, &m)
 		}
+
 		if in.got+len(m.Bytes) > in.total {
 			e.link.Take(from)
 			e.fail(&transport.ProtocolError{Peer: from, Text: "a message is longer than announced"})
 			return true
 		}
+
 		in.store(m.Bytes)
 		e.link.Take(from)
 		if in.got < in.total {
 			continue
 		}
+
 		done := *in
 		*in = incoming{}
 		if t := done.recv; t != nil {
@@ -48,7 +53,7 @@ func (e *Engine) receive(from int) (moved bool) {
 			e.finish(t, nil)
 			return true
 		}
-		e.keep(done.unexpected)
+		e.putUnexpected(done.unexpected)
 		if !e.wants(from) {
 			return true
 		}

@@ -7,6 +7,7 @@ func (e *Engine) send(t *Transfer) (moved bool) {
 	if t.cause != nil {
 		return e.withdraw(t, t.cause)
 	}
+
 	if t.visible && t.sent == len(t.Data) {
 		if !e.link.TryDrained(t.Peer) {
 			return false
@@ -14,9 +15,11 @@ func (e *Engine) send(t *Transfer) (moved bool) {
 		e.finish(t, nil)
 		return true
 	}
+
 	e.part = transport.Message{
 		Bytes: t.Data[t.sent:], Total: len(t.Data), Seq: uint64(t.Tag), Clock: t.Type,
 	}
+
 	n, ok, err := e.link.TryPut(t.Peer, &e.part)
 	switch {
 	case err != nil:
@@ -25,6 +28,7 @@ func (e *Engine) send(t *Transfer) (moved bool) {
 	case !ok:
 		return false
 	}
+
 	t.visible = true
 	t.sent += n
 	if t.sent == len(t.Data) && e.link.TryDrained(t.Peer) {

@@ -18,7 +18,7 @@ type Request struct {
 	Peer    int // the other rank; of a receive also AnySource
 	Tag     int
 	Type    uint32 // of the elements; the engine only compares it
-	Data    []byte // what is sent, or where it is received
+	Data    []byte // to be sent, or to be received into
 	// AnyLength: a receive of up to MaxLength bytes, for which the engine allocates Data.
 	AnyLength bool
 	MaxLength int

@@ -9,9 +9,9 @@ type message struct {
 	data      []byte
 }
 
-// keep puts a complete message into the unexpected queue, unless a receive that accepts it
+// putUnexpected puts a complete message into the unexpected queue, unless a receive that accepts it
 // was posted while it arrived.
-func (e *Engine) keep(m message) {
+func (e *Engine) putUnexpected(m message) {
 	if !e.offer(m) {
 		e.unexpected = append(e.unexpected, m)
 	}

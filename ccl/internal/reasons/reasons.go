@@ -78,5 +78,6 @@ func Line(text string) string {
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}
+
 	return text[:n] + more
 }

@@ -40,8 +40,8 @@ type Reduction struct {
 	user  Func  // replaces op, unless nil
 }
 
-// NewReduction returns the reduction of elements of type typ by op, which user replaces unless it is
-// nil.
+// NewReduction returns the reduction of elements of type typ by op, which user replaces unless it
+// is nil.
 func NewReduction(typ reduce.Type, op reduce.Op, user Func) Reduction {
 	return Reduction{typ, op, uint8(bits.TrailingZeros(uint(typ.Size()))), user}
 }
@@ -155,6 +155,7 @@ func (f *Reducer) Copy(dst, src []byte, work int, ep transport.Endpoint) bool {
 	if len(src) == 0 {
 		return true
 	}
+
 	stream := work > reduce.CacheBytes()
 	f.Reset()
 	f.To(dst)
@@ -173,6 +174,7 @@ func (f *Reducer) Pair(dst, a, b []byte, ep transport.Endpoint) bool {
 	if len(dst) == 0 {
 		return true
 	}
+
 	f.Reset()
 	f.To(dst)
 	f.From(a)
@@ -213,6 +215,7 @@ func (f *Reducer) userScan(k int, exclusive bool) {
 	if !exclusive {
 		moveBytes(f.dsts[0], running, k)
 	}
+
 	for r := 1; r < len(f.srcs); r++ {
 		next := f.tile(r % 2)
 		f.user(next, running, f.srcs[r], k>>f.shift)

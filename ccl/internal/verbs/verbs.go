@@ -3,8 +3,8 @@
 //
 // # Model
 //
-// The engine reports each transfer to an endpoint that is an [Observer], before the first byte moves.
-// No transport is one; the conformance suite wraps the endpoints of its ranks.
+// The engine reports each transfer to an endpoint that is an [Observer], before the first byte
+// moves. No transport is one; the conformance suite wraps the endpoints of its ranks.
 package verbs
 
 import (
@@ -22,7 +22,7 @@ const None = -1
 type Transfer struct {
 	To, From       int // None if it does not send, or not receive
 	Sent, Received Part
-	Reduces        bool // what it receives is reduced
+	Reduces        bool // the data received are reduced
 }
 
 // Verb returns the name of the method of ccl.Call.
@@ -75,6 +75,7 @@ func Caller() Position {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	verb := ""
+
 	for {
 		frame, more := frames.Next()
 		switch {
