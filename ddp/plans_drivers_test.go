@@ -13,7 +13,6 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/test/stress"
 )
 
 var (
@@ -24,18 +23,18 @@ var (
 )
 
 // drawPlan draws the plan of a seed for 1 to 4 ranks.
-func drawPlan(seed uint64) *stress.Plan { return stress.NewPlan(seed, int(1+seed/7%4)) }
+func drawPlan(seed uint64) *Plan { return NewPlan(seed, int(1+seed/7%4)) }
 
 // endsWorker reports whether a worker ends while others train.
-func endsWorker(p *stress.Plan) bool {
+func endsWorker(p *Plan) bool {
 	phases := p.Trainings[len(p.Trainings)-1].Phases
-	return slices.ContainsFunc(phases[len(phases)-1].Steps, func(s *stress.Step) bool {
-		return s.Fault != nil && (s.Fault.Kind == stress.FaultFails || s.Fault.Kind == stress.FaultReturns)
+	return slices.ContainsFunc(phases[len(phases)-1].Steps, func(s *Step) bool {
+		return s.Fault != nil && (s.Fault.Kind == FaultFails || s.Fault.Kind == FaultReturns)
 	})
 }
 
 // runOnRank runs a plan on a rank that has started, and returns how it deviates from the definition.
-func runOnRank(p *stress.Plan) (fails bool, deviation error) {
+func runOnRank(p *Plan) (fails bool, deviation error) {
 	group, err := dist.Default()
 	if err != nil {
 		return false, err
@@ -54,7 +53,7 @@ func initDirect() error {
 }
 
 // runOnGoroutines runs a plan on goroutines, and returns how ranks deviate from its definition.
-func runOnGoroutines(p *stress.Plan) error {
+func runOnGoroutines(p *Plan) error {
 	deviations := make([]error, p.Ranks)
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := initDirect(); err != nil {

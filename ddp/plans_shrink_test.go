@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/test/stress"
 )
 
 // shrink removes parts of a plan that fails on goroutines, while it fails.
-func shrink(p *stress.Plan) *stress.Plan {
+func shrink(p *Plan) *Plan {
 	for {
 		plans := smaller(p)
 		next := slices.IndexFunc(plans, failsOften)
@@ -24,7 +23,7 @@ func shrink(p *stress.Plan) *stress.Plan {
 }
 
 // failsOften reports whether a plan fails in a few tries.
-func failsOften(p *stress.Plan) bool {
+func failsOften(p *Plan) bool {
 	for range 3 {
 		if runOnGoroutines(p) != nil {
 			return true
@@ -35,14 +34,14 @@ func failsOften(p *stress.Plan) bool {
 
 // A shrinking collects plans that have a part less than one plan.
 type shrinking struct {
-	plan *stress.Plan
-	all  []*stress.Plan
+	plan *Plan
+	all  []*Plan
 }
 
 // try adds the plan with a change.
-func (s *shrinking) try(change func(q *stress.Plan)) {
+func (s *shrinking) try(change func(q *Plan)) {
 	var text bytes.Buffer
-	q := new(stress.Plan)
+	q := new(Plan)
 	if err := gob.NewEncoder(&text).Encode(s.plan); err != nil {
 		panic(err)
 	}
@@ -54,35 +53,35 @@ func (s *shrinking) try(change func(q *stress.Plan)) {
 }
 
 // smaller returns plans that have a part less.
-func smaller(p *stress.Plan) []*stress.Plan {
+func smaller(p *Plan) []*Plan {
 	s := &shrinking{plan: p}
 	for i, t := range p.Trainings {
 		if len(p.Trainings) > 1 {
-			s.try(func(q *stress.Plan) { q.Trainings = slices.Delete(q.Trainings, i, i+1) })
+			s.try(func(q *Plan) { q.Trainings = slices.Delete(q.Trainings, i, i+1) })
 		}
 		for j, ph := range t.Phases {
 			if len(t.Phases) > 1 && (j > 0 || !t.Static) {
-				s.try(func(q *stress.Plan) { q.Trainings[i].Phases = slices.Delete(q.Trainings[i].Phases, j, j+1) })
+				s.try(func(q *Plan) { q.Trainings[i].Phases = slices.Delete(q.Trainings[i].Phases, j, j+1) })
 			}
 			for k, step := range ph.Steps {
 				isTail := k > 0 && ph.Steps[k-1].Fault != nil
 				if len(ph.Steps) > 1 && step.Fault == nil && !isTail && (j+k > 0 || !t.Static) {
-					s.try(func(q *stress.Plan) { removeStep(q.Trainings[i].Phases[j], k) })
+					s.try(func(q *Plan) { removeStep(q.Trainings[i].Phases[j], k) })
 				}
-				s.turns(step, func(q *stress.Plan) *stress.Step { return q.Trainings[i].Phases[j].Steps[k] })
+				s.turns(step, func(q *Plan) *Step { return q.Trainings[i].Phases[j].Steps[k] })
 			}
 		}
-		for _, option := range []func(t *stress.Training) *bool{
-			func(t *stress.Training) *bool { return &t.Shares },
-			func(t *stress.Training) *bool { return &t.Views },
+		for _, option := range []func(t *Training) *bool{
+			func(t *Training) *bool { return &t.Shares },
+			func(t *Training) *bool { return &t.Views },
 		} {
 			if *option(t) {
-				s.try(func(q *stress.Plan) { *option(q.Trainings[i]) = false })
+				s.try(func(q *Plan) { *option(q.Trainings[i]) = false })
 			}
 		}
 		for j, d := range t.Types {
 			if d != ccl.Float32 {
-				s.try(func(q *stress.Plan) { q.Trainings[i].Types[j] = ccl.Float32 })
+				s.try(func(q *Plan) { q.Trainings[i].Types[j] = ccl.Float32 })
 			}
 		}
 	}
@@ -90,25 +89,25 @@ func smaller(p *stress.Plan) []*stress.Plan {
 }
 
 // turns adds plans with a mistake, or a batch within NoSync, less in a step; in finds it.
-func (s *shrinking) turns(step *stress.Step, in func(q *stress.Plan) *stress.Step) {
+func (s *shrinking) turns(step *Step, in func(q *Plan) *Step) {
 	for rank, turn := range step.Turns {
-		if turn.Slip != "" && turn.Slip != stress.SlipOutside {
-			s.try(func(q *stress.Plan) { in(q).Turns[rank].Slip = "" })
+		if turn.Slip != "" && turn.Slip != SlipOutside {
+			s.try(func(q *Plan) { in(q).Turns[rank].Slip = "" })
 		}
 		for b, ready := range turn.NoSync {
 			if len(ready) == 0 {
-				s.try(func(q *stress.Plan) { t := &in(q).Turns[rank]; t.NoSync = slices.Delete(t.NoSync, b, b+1) })
+				s.try(func(q *Plan) { t := &in(q).Turns[rank]; t.NoSync = slices.Delete(t.NoSync, b, b+1) })
 			}
 			for n, parameter := range ready {
 				if slices.Contains(turn.Last, parameter) {
-					s.try(func(q *stress.Plan) { t := in(q).Turns[rank]; t.NoSync[b] = slices.Delete(t.NoSync[b], n, n+1) })
+					s.try(func(q *Plan) { t := in(q).Turns[rank]; t.NoSync[b] = slices.Delete(t.NoSync[b], n, n+1) })
 				}
 			}
 		}
 	}
 }
 
-func removeStep(ph *stress.Phase, k int) {
+func removeStep(ph *Phase, k int) {
 	ph.Steps = slices.Delete(ph.Steps, k, k+1)
 	for rank := range ph.Counts {
 		if ph.Counts[rank] > k {
@@ -118,7 +117,7 @@ func removeStep(ph *stress.Phase, k int) {
 }
 
 // describe lists a plan, one turn a line.
-func describe(p *stress.Plan) string {
+func describe(p *Plan) string {
 	var b strings.Builder
 	for _, t := range p.Trainings {
 		phases := t.Phases

@@ -12,7 +12,6 @@ import (
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/half"
-	"github.com/goccl/goccl/test/stress"
 )
 
 // errPlanned is why functions of Join and workers fail as their plan has it.
@@ -23,7 +22,7 @@ var errNoWait = errors.New("no Wait")
 
 // runPlan does the part of one rank in a plan. It returns how the rank deviates from the plan's
 // definition, or nil; fails reports that its worker has to return an error.
-func runPlan(p *stress.Plan, group *dist.ProcessGroup) (fails bool, err error) {
+func runPlan(p *Plan, group *dist.ProcessGroup) (fails bool, err error) {
 	for _, t := range p.Trainings {
 		ended, err := runTraining(p, t, group)
 		if err != nil {
@@ -38,8 +37,8 @@ func runPlan(p *stress.Plan, group *dist.ProcessGroup) (fails bool, err error) {
 
 // A trainee is a rank in a training.
 type trainee struct {
-	training   *stress.Training
-	definition *stress.Definition
+	training   *Training
+	definition *Definition
 	group      *dist.ProcessGroup
 	rank       int
 	reducer    *ddp.Reducer
@@ -74,8 +73,8 @@ func (h negating[T]) Finish(b *ddp.Bucket[T]) error {
 
 // runTraining makes a training. It returns why the worker has to end, and how the rank deviates from
 // the definition.
-func runTraining(p *stress.Plan, t *stress.Training, group *dist.ProcessGroup) (ended, deviation error) {
-	x := &trainee{training: t, definition: stress.NewDefinition(p, t), group: group, rank: group.Rank(), failing: -1}
+func runTraining(p *Plan, t *Training, group *dist.ProcessGroup) (ended, deviation error) {
+	x := &trainee{training: t, definition: NewDefinition(p, t), group: group, rank: group.Rank(), failing: -1}
 	var params []ddp.Parameter
 	for i, d := range t.Types { // New gives all ranks what rank 0 has
 		x.params = append(x.params, newVariable(d, x.definition.Values(0, x.rank, 0, i)))
@@ -174,7 +173,7 @@ func (x *trainee) verify() {
 }
 
 // phase makes a phase.
-func (x *trainee) phase(ph *stress.Phase) {
+func (x *trainee) phase(ph *Phase) {
 	if !ph.Join {
 		for i := range ph.Steps {
 			if x.step(ph, i) != nil {
@@ -185,13 +184,13 @@ func (x *trainee) phase(ph *stress.Phase) {
 	}
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
-	var f *stress.Fault
+	var f *Fault
 	for _, s := range ph.Steps {
 		if s.Fault != nil {
 			f = s.Fault
 		}
 	}
-	abandons := f != nil && f.Kind == stress.FaultAbandons && f.Rank == x.rank
+	abandons := f != nil && f.Kind == FaultAbandons && f.Rank == x.rank
 	if abandons {
 		signal := ccl.Irecv(bg, x.group.Communicator(), []byte{0}, f.Holder, 1)
 		go func() {
@@ -235,8 +234,8 @@ func (x *trainee) signal(to int) {
 }
 
 // await waits until a rank has failed as the plan has it.
-func (x *trainee) await(f *stress.Fault) {
-	if f.Kind == stress.FaultAbandons {
+func (x *trainee) await(f *Fault) {
+	if f.Kind == FaultAbandons {
 		x.signal(f.Rank)
 	}
 	if _, err := ccl.Recv(bg, x.group.Communicator(), []byte{0}, f.Rank, 1); err != nil {
@@ -245,9 +244,9 @@ func (x *trainee) await(f *stress.Fault) {
 }
 
 // step makes this rank's turn of a step. An error ends the phase.
-func (x *trainee) step(ph *stress.Phase, i int) error {
+func (x *trainee) step(ph *Phase, i int) error {
 	s, turn := ph.Steps[i], ph.Steps[i].Turns[x.rank]
-	fault := stress.Fault{Kind: "none", First: -1}
+	fault := Fault{Kind: "none", First: -1}
 	if f := s.Fault; f != nil {
 		if f.Holder == x.rank {
 			x.await(f)
@@ -256,13 +255,13 @@ func (x *trainee) step(ph *stress.Phase, i int) error {
 			fault = *f
 		}
 	}
-	if fault.Kind == stress.FaultLeaves {
+	if fault.Kind == FaultLeaves {
 		return x.fail(fault)
 	}
 	for p, v := range x.params {
 		v.setGradient(x.reducer, p, x.definition.Values(s.Number, x.rank, 0, p))
 	}
-	if turn.Slip == stress.SlipRange && s.Number%2 == 0 {
+	if turn.Slip == SlipRange && s.Number%2 == 0 {
 		x.reducer.Ready(len(x.params))
 	}
 	for b, ready := range turn.NoSync {
@@ -298,15 +297,15 @@ func (x *trainee) step(ph *stress.Phase, i int) error {
 // mayReturn reports whether a fault ends a step before Wait.
 func mayReturn(kind string) bool {
 	return slices.Contains([]string{
-		stress.FaultCloses, stress.FaultFails, stress.FaultReturns, stress.FaultStops, stress.FaultNested,
-		stress.FaultNoWait,
+		FaultCloses, FaultFails, FaultReturns, FaultStops, FaultNested,
+		FaultNoWait,
 	}, kind)
 }
 
 // accumulate adds a batch's gradient of a parameter, which is ready then. In each third step this rank
 // allocates it anew. It does not if it makes a mistake, since a gradient that is refused is not the
 // parameter's, nor where New makes gradients and parameters may be unused: such a one would not be zero then.
-func (x *trainee) accumulate(s *stress.Step, batch, p int) {
+func (x *trainee) accumulate(s *Step, batch, p int) {
 	v := x.params[p]
 	g := v.gradient(x.reducer, p)
 	mayBeZero := x.training.Views && (x.training.Unused || x.training.Static)
@@ -323,17 +322,17 @@ func (x *trainee) accumulate(s *stress.Step, batch, p int) {
 }
 
 // leavesOut reports whether this rank leaves a parameter out because of a fault.
-func leavesOut(f stress.Fault, p int) bool { return f.Kind == stress.FaultUnready && f.Parameter == p }
+func leavesOut(f Fault, p int) bool { return f.Kind == FaultUnready && f.Parameter == p }
 
 // slip makes the mistakes that are made when the first gradient of a step is ready.
-func (x *trainee) slip(s *stress.Step) {
+func (x *trainee) slip(s *Step) {
 	turn, called := s.Turns[x.rank], false
 	call := func() error { called = true; return nil }
 	err := errPlanned
 	switch turn.Slip {
-	case stress.SlipTwice:
+	case SlipTwice:
 		x.reducer.Ready(turn.Last[0])
-	case stress.SlipNoSync:
+	case SlipNoSync:
 		err = x.reducer.NoSync(call)
 	}
 	if err == nil || called {
@@ -342,43 +341,43 @@ func (x *trainee) slip(s *stress.Step) {
 }
 
 // fail ends the training in the way of a fault before Wait.
-func (x *trainee) fail(f stress.Fault) error {
+func (x *trainee) fail(f Fault) error {
 	x.failed = true
 	switch f.Kind {
-	case stress.FaultLeaves, stress.FaultCloses:
+	case FaultLeaves, FaultCloses:
 		if err := x.reducer.Close(); err != nil {
 			return x.deviate("Close: %w", err)
 		}
-	case stress.FaultFails:
+	case FaultFails:
 		x.ended = errPlanned
-	case stress.FaultReturns:
+	case FaultReturns:
 		x.ended = errNoWait
-	case stress.FaultNested:
+	case FaultNested:
 		called := false
 		err := x.reducer.Join(bg, func() error { called = true; return nil })
 		if err == nil || called {
 			return x.deviate("Join within Join returns %v, and its function was called: %v", err, called)
 		}
 		return err
-	case stress.FaultNoWait:
+	case FaultNoWait:
 		return errNoWait
 	}
 	return errPlanned
 }
 
 // wait ends a step, and compares what this rank sees with the definition.
-func (x *trainee) wait(ph *stress.Phase, i int, fault stress.Fault) error {
+func (x *trainee) wait(ph *Phase, i int, fault Fault) error {
 	s := ph.Steps[i]
-	if turn := s.Turns[x.rank]; turn.Slip == stress.SlipRange && s.Number%2 == 1 {
+	if turn := s.Turns[x.rank]; turn.Slip == SlipRange && s.Number%2 == 1 {
 		x.reducer.Ready(-1)
 	}
 	x.buffer.add(x.definition.Values(s.Number, x.rank, 0, 0), 1)
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	switch fault.Kind {
-	case stress.FaultContext:
+	case FaultContext:
 		cancel()
-	case stress.FaultHook:
+	case FaultHook:
 		x.failing = fault.Parameter
 	}
 	err := x.reducer.Wait(ctx)
@@ -388,7 +387,7 @@ func (x *trainee) wait(ph *stress.Phase, i int, fault stress.Fault) error {
 	_, failed := errors.AsType[*ccl.CollectiveFailedError](err)
 	if f, must := faultOf(ph, i); f != nil && (failed || must) {
 		x.compareFault(f, ph.Join, err)
-		if fault.Kind == stress.FaultContext {
+		if fault.Kind == FaultContext {
 			x.signal(f.Holder)
 		}
 		return errors.Join(err, x.deviation)
@@ -408,7 +407,7 @@ func (x *trainee) wait(ph *stress.Phase, i int, fault stress.Fault) error {
 }
 
 // faultOf returns the fault by which Wait may fail in a step, and whether it must.
-func faultOf(ph *stress.Phase, i int) (f *stress.Fault, must bool) {
+func faultOf(ph *Phase, i int) (f *Fault, must bool) {
 	if f = ph.Steps[i].Fault; f != nil {
 		return f, !f.Loose || !mayReturn(f.Kind)
 	}
@@ -416,7 +415,7 @@ func faultOf(ph *stress.Phase, i int) (f *stress.Fault, must bool) {
 		return ph.Steps[i-1].Fault, true
 	}
 	if i+1 < len(ph.Steps) {
-		if f = ph.Steps[i+1].Fault; f != nil && f.Kind == stress.FaultAbandons {
+		if f = ph.Steps[i+1].Fault; f != nil && f.Kind == FaultAbandons {
 			return f, false
 		}
 	}
@@ -425,7 +424,7 @@ func faultOf(ph *stress.Phase, i int) (f *stress.Fault, must bool) {
 
 // slipError returns what is wrong with the error of a Wait that completes a step.
 func slipError(slip string, err error) error {
-	mistake := slip == stress.SlipTwice || slip == stress.SlipRange || slip == stress.SlipOutside
+	mistake := slip == SlipTwice || slip == SlipRange || slip == SlipOutside
 	if _, ok := errors.AsType[*ccl.InvalidArgumentError](err); ok == mistake && (mistake || err == nil) {
 		return nil
 	}
@@ -433,7 +432,7 @@ func slipError(slip string, err error) error {
 }
 
 // compareFault compares the error of a step, or of Join, with a fault.
-func (x *trainee) compareFault(f *stress.Fault, inJoin bool, err error) {
+func (x *trainee) compareFault(f *Fault, inJoin bool, err error) {
 	x.failed = true
 	isExpected := x.isErrorOfOther(f, inJoin, err)
 	if f.Rank == x.rank {
@@ -445,17 +444,17 @@ func (x *trainee) compareFault(f *stress.Fault, inJoin bool, err error) {
 }
 
 // isErrorOfFaulty reports whether the rank that has a fault gets such an error.
-func (x *trainee) isErrorOfFaulty(f *stress.Fault, err error) bool {
+func (x *trainee) isErrorOfFaulty(f *Fault, err error) bool {
 	switch f.Kind {
-	case stress.FaultUnready:
+	case FaultUnready:
 		e, ok := errors.AsType[*ddp.UnreadyError](err)
 		names := []string{parameterName(f.Parameter)}
 		return ok && e.Rank == f.Rank && e.Static == x.training.Static && slices.Equal(e.Parameters, names)
-	case stress.FaultHook:
+	case FaultHook:
 		return errors.Is(err, errHook)
-	case stress.FaultContext, stress.FaultAbandons:
+	case FaultContext, FaultAbandons:
 		return errors.Is(err, context.Canceled)
-	case stress.FaultNested, stress.FaultNoWait:
+	case FaultNested, FaultNoWait:
 		_, ok := errors.AsType[*ccl.InvalidArgumentError](err)
 		return ok
 	}
@@ -464,20 +463,20 @@ func (x *trainee) isErrorOfFaulty(f *stress.Fault, err error) bool {
 
 // isErrorOfOther reports whether other ranks than the one with a fault get such an error. Join aborts
 // the group, so that within it ranks may find that first.
-func (x *trainee) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
+func (x *trainee) isErrorOfOther(f *Fault, inJoin bool, err error) bool {
 	abort, ok := errors.AsType[*ccl.AbortedError](err)
 	aborted := ok && abort.By == f.Rank
 	_, mismatch := errors.AsType[*ccl.MismatchError](err)
 	text := fmt.Sprint(err)
 	switch f.Kind {
-	case stress.FaultUnready:
+	case FaultUnready:
 		refused := mismatch && strings.Contains(text, fmt.Sprintf("rejected on rank %d", f.Rank))
 		return (refused || inJoin && aborted) && strings.Contains(text, parameterName(f.Parameter))
-	case stress.FaultHook:
+	case FaultHook:
 		return aborted && strings.Contains(text, errHook.Error())
-	case stress.FaultNested:
+	case FaultNested:
 		return aborted || mismatch
-	case stress.FaultLeaves, stress.FaultReturns:
+	case FaultLeaves, FaultReturns:
 		lost, ok := errors.AsType[*ccl.PeerLostError](err)
 		return ok && lost.Rank == f.Rank || inJoin && aborted
 	}
@@ -485,7 +484,7 @@ func (x *trainee) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
 }
 
 // clip clips the gradients, which have the values of want.
-func (x *trainee) clip(s *stress.Step, want [][]float64) {
+func (x *trainee) clip(s *Step, want [][]float64) {
 	limit := []float64{1, 1e9, -1, math.NaN()}[s.Number%4]
 	var squares float64
 	for _, g := range want {

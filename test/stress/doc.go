@@ -37,9 +37,6 @@
 //     rank leaves.
 //   - no end: every Work gets a result or an error.
 //
-// A [Plan] is a random use of package ddp, with mistakes and failures of ranks. The tests of that
-// package make it, and compare what each rank sees with a [Definition].
-//
 // # Concurrency
 //
 // One goroutine per rank calls [Program.Run] or [Departures.Run]. Departures.Run starts

@@ -1,4 +1,4 @@
-package stress
+package ddp_test
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package stress
+package ddp_test
 
 import "github.com/goccl/goccl/ccl"
 
