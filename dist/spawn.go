@@ -52,6 +52,8 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 // The number of ranks is given by WithRanks, else by the world size in the configuration, else it
 // is one for each usable core.
 //
+// A worker's ctx is derived from the context of WithSpawnContext.
+//
 // After a worker returns nil, Spawn waits for the asynchronous calls and Isends that it started,
 // until they end, their timeouts, or ctx. Their errors are that rank's; other ranks do not fail
 // by them. *UnfinishedError counts receives that matched no message.
