@@ -129,11 +129,11 @@
 //
 // # Failure
 //
-// A check ends at its first failure. The next checks still run, unless the failed one is one of the
-// first five, on which they depend, or the kernel hangs. A hang in a verb costs one timeout of 5
-// seconds. A kernel that waits for something other than its verbs, or never ends, cannot be
-// interrupted: after 10 seconds in which no call ends the suite reports it, with the stacks of the
-// goroutines in the kernel, and continues without it. Without -fuzz, [Fuzz] skips the other calls
-// of a kernel that has hung, and says how many. Equal stacks are shown once, with the number of
-// their goroutines, also those of a leak.
+// A check ends at its first failure. The next checks still run, unless the failed one is
+// one of the first five, on which they depend, or the kernel hangs. A hang in a verb costs one
+// timeout of 5 seconds. A kernel that waits for something other than its verbs, or never ends,
+// cannot be interrupted: after 10 seconds in which no call ends the suite reports it, with the
+// stacks of the goroutines in the kernel, and continues without it. Without -fuzz, [Fuzz] skips the
+// other calls of a kernel that has hung, and says how many. Equal stacks are shown once, with the
+// number of their goroutines, also those of a leak.
 package ccltest
