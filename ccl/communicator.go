@@ -129,8 +129,8 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 }
 
 // New makes a communicator of ep. It is collective: it returns when all ranks have joined and agree
-// on their settings. Its error is an *InitializationFailedError, after which ep is closed. A
-// *MismatchError in it names the first setting in which ranks differ.
+// on their settings. Its error is an *transport.InitializationFailedError, after which ep is
+// closed. A *MismatchError in it names the first setting in which ranks differ.
 func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communicator, error) {
 	c := unopened(ep)
 	if err := c.open(ctx, opts...); err != nil {
@@ -199,13 +199,13 @@ func initializationFailed(backend, group string, err error) error {
 	if group != "" {
 		err = fmt.Errorf("group %s: %w", group, err)
 	}
-	return &InitializationFailedError{Backend: backend, Err: err}
+	return &transport.InitializationFailedError{Backend: backend, Err: err}
 }
 
 // initializationCause returns why the initialization failed of which err is the error, for an error
 // that says itself that something failed. Other errors it returns as they are.
 func initializationCause(err error) error {
-	if failed, ok := err.(*InitializationFailedError); ok { //nolint:errorlint // a wrapped one has words before it
+	if failed, ok := err.(*transport.InitializationFailedError); ok { //nolint:errorlint // a wrapped one has words before it
 		return failed.Err
 	}
 	return err

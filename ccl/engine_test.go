@@ -425,7 +425,7 @@ func TestSettingsThatDiffer(t *testing.T) {
 				return err
 			})
 			for _, err := range errs {
-				var failed *ccl.InitializationFailedError
+				var failed *transport.InitializationFailedError
 				require.ErrorAs(t, err, &failed)
 				var differ *ccl.MismatchError
 				require.ErrorAs(t, err, &differ)
@@ -452,7 +452,7 @@ func TestNewFails(t *testing.T) {
 		var lost *ccl.PeerLostError
 		require.ErrorAs(t, errs[0], &lost)
 		require.Equal(t, 1, lost.Rank)
-		var failed *ccl.InitializationFailedError
+		var failed *transport.InitializationFailedError
 		require.ErrorAs(t, errs[1], &failed)
 		require.ErrorContains(t, errs[1], "3 ranks")
 

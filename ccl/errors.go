@@ -1,7 +1,6 @@
 package ccl
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -25,10 +24,6 @@ var (
 	// ErrClosed: the communicator was closed.
 	ErrClosed = transport.ErrClosed
 )
-
-// ErrNotInitialized is an error of package dist: the process group does not exist yet, or was
-// destroyed. No function of this package returns it.
-var ErrNotInitialized = errors.New("default process group has not been initialized")
 
 // Failures of a group. errors.As finds them in a CollectiveFailedError.
 type (
@@ -316,50 +311,3 @@ func namesOf(coll Collective, opts []CallOption) bufferNames {
 func overlapError(operation string, names bufferNames, required string) error {
 	return &InvalidArgumentError{operation, names.send + " and " + names.recv + " overlap; they must be " + required}
 }
-
-// Errors of the time before a communicator exists.
-
-// MissingConfigurationError reports what must be set or called first.
-type MissingConfigurationError = transport.MissingConfigurationError
-
-// BackendNotAvailableError reports that a transport exists but cannot be used here: the program
-// does not link it, or it is not for these ranks, or not for this system.
-type BackendNotAvailableError struct {
-	Requested string
-	Available []string // transports of the program that can connect these ranks
-	Reason    string
-}
-
-func (e *BackendNotAvailableError) Error() string {
-	available := strings.Join(e.Available, ", ")
-	return fmt.Sprintf("transport %q is not available: %s (available: %s)", e.Requested, e.Reason, cmp.Or(available, "none"))
-}
-
-// InvalidBackendError reports the name of a backend, or of a transport, that does not exist.
-type InvalidBackendError struct {
-	Requested string
-	Available []string
-	Hint      string // a backend to use instead, or ""
-}
-
-func (e *InvalidBackendError) Error() string {
-	s := fmt.Sprintf("unknown backend %q (available: %s)", e.Requested, strings.Join(e.Available, ", "))
-	if e.Hint != "" {
-		s += ": " + e.Hint
-	}
-	return s
-}
-
-// InitializationFailedError reports that a group could not be set up. Nothing of it is left;
-// another attempt may succeed.
-type InitializationFailedError struct {
-	Backend string
-	Err     error
-}
-
-func (e *InitializationFailedError) Error() string {
-	return fmt.Sprintf("initialization of %q failed: %v", e.Backend, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *InitializationFailedError) Unwrap() error { return e.Err }

@@ -25,7 +25,7 @@ import (
 //
 // Split is collective. It fails with *CollectiveFailedError, also if this group fails, by any of
 // its ranks, while members of the new one meet; or, if only the new group could not
-// be set up, with *InitializationFailedError, which names the new group and its ranks.
+// be set up, with *transport.InitializationFailedError, which names the new group and its ranks.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
 	if err := c.start(ctx, coll, opts); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
 
@@ -92,7 +93,7 @@ func TestNilContext(t *testing.T) {
 	eps := local.New(1)
 	_, err := ccl.New(none, eps[0])
 	require.NoError(t, refused(err))
-	_, ok := errors.AsType[*ccl.InitializationFailedError](err)
+	_, ok := errors.AsType[*transport.InitializationFailedError](err)
 	require.True(t, ok)
 }
 

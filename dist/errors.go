@@ -27,9 +27,11 @@ var (
 		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)")
 )
 
+// ErrNotInitialized: the process group does not exist yet, or was destroyed.
+var ErrNotInitialized = errors.New("default process group has not been initialized")
+
 // Errors of package ccl that calls of this package return.
 var (
-	ErrNotInitialized      = ccl.ErrNotInitialized
 	ErrNotImplemented      = ccl.ErrNotImplemented
 	ErrInvalidCommunicator = ccl.ErrInvalidCommunicator
 	ErrConcurrentUse       = ccl.ErrConcurrentUse
@@ -75,14 +77,14 @@ type (
 	AllocationFailedError = ccl.AllocationFailedError
 	// BackendNotAvailableError reports a transport that cannot connect these ranks. Fields:
 	// Requested, Available, Reason.
-	BackendNotAvailableError = ccl.BackendNotAvailableError
+	BackendNotAvailableError = transport.BackendNotAvailableError
 	// InvalidBackendError reports a backend or transport that does not exist. Fields: Requested,
 	// Available, Hint.
-	InvalidBackendError = ccl.InvalidBackendError
+	InvalidBackendError = transport.InvalidBackendError
 	// InitializationFailedError is the error of InitProcessGroup. Fields: Backend, Err (the cause).
-	InitializationFailedError = ccl.InitializationFailedError
+	InitializationFailedError = transport.InitializationFailedError
 	// MissingConfigurationError reports what must be set or called first. Fields: Missing, Message.
-	MissingConfigurationError = ccl.MissingConfigurationError
+	MissingConfigurationError = transport.MissingConfigurationError
 	// ConfigError is a mistake in ccl.yaml, an option or a variable, with file, line and column.
 	ConfigError = config.Error
 )

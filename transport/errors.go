@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,3 +156,45 @@ type AllocationFailedError struct {
 func (e *AllocationFailedError) Error() string {
 	return fmt.Sprintf("allocation of %d bytes failed: %s", e.RequestedBytes, e.Message)
 }
+
+// BackendNotAvailableError reports that a transport exists but cannot be used here: the program
+// does not link it, or it is not for these ranks, or not for this system.
+type BackendNotAvailableError struct {
+	Requested string
+	Available []string // transports of the program that can connect these ranks
+	Reason    string
+}
+
+func (e *BackendNotAvailableError) Error() string {
+	available := strings.Join(e.Available, ", ")
+	return fmt.Sprintf("transport %q is not available: %s (available: %s)", e.Requested, e.Reason, cmp.Or(available, "none"))
+}
+
+// InvalidBackendError reports the name of a backend, or of a transport, that does not exist.
+type InvalidBackendError struct {
+	Requested string
+	Available []string
+	Hint      string // a backend to use instead, or ""
+}
+
+func (e *InvalidBackendError) Error() string {
+	s := fmt.Sprintf("unknown backend %q (available: %s)", e.Requested, strings.Join(e.Available, ", "))
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+// InitializationFailedError reports that a group could not be set up. Nothing of it is left;
+// another attempt may succeed.
+type InitializationFailedError struct {
+	Backend string
+	Err     error
+}
+
+func (e *InitializationFailedError) Error() string {
+	return fmt.Sprintf("initialization of %q failed: %v", e.Backend, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *InitializationFailedError) Unwrap() error { return e.Err }

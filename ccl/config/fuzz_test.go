@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl"
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]") // YAML's
@@ -57,7 +57,7 @@ func FuzzParse(f *testing.F) {
 				require.NoError(t, validate(t, schema, string(data)))
 			}
 		}
-		if err == nil || errors.As(err, new(*ccl.MissingConfigurationError)) {
+		if err == nil || errors.As(err, new(*transport.MissingConfigurationError)) {
 			return
 		}
 		require.Less(t, len(err.Error()), 20*2000)

@@ -9,6 +9,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport"
 )
 
 // Request holds a program's options, which override environment variables and the file, and
@@ -46,12 +47,13 @@ type Settings struct {
 //
 // Errors are *Error for a mistake in the file or an algorithm that does not support the group
 // (Errors for several),
-// *ccl.MissingConfigurationError if the configured world size is not r.Ranks, and
+// *transport.MissingConfigurationError if the configured world size is not r.Ranks, and
 // *ccl.InvalidArgumentError if r.Ranks is out of range.
 func (c *Config) Resolve(r Request) (*Settings, error) {
 	if r.Ranks < 1 || r.Ranks > MaxRanks {
 		return nil, &ccl.InvalidArgumentError{Operation: "Resolve", Message: fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, MaxRanks)}
 	}
+
 	s := &Settings{
 		config:    c,
 		ranks:     r.Ranks,
@@ -60,6 +62,7 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 		timeout:   override(r, c.timeout, max(r.Timeout, 0), r.Timeout != 0, "--timeout"),
 		debug:     c.debug,
 	}
+
 	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse, s.checkRules}
 	for _, step := range steps {
 		if err := inOrder(step(r)); err != nil {
@@ -135,7 +138,7 @@ func (s *Settings) resolveWorldSize(r Request) error {
 	if size == r.Ranks {
 		return nil
 	}
-	return &ccl.MissingConfigurationError{
+	return &transport.MissingConfigurationError{
 		Missing: []string{key},
 		Message: fmt.Sprintf("the world size is %d by %s, but %s; start %d ranks, or set %s to %d",
 			size, origin, actual, size, key, r.Ranks),

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport"
 )
 
 // fancyParams has one parameter of each type.
@@ -294,7 +295,7 @@ func TestResolveOrder(t *testing.T) {
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)
 	_, err = tryResolve(t, fixed+size+grid, Request{})
-	require.ErrorAs(t, err, new(*ccl.MissingConfigurationError))
+	require.ErrorAs(t, err, new(*transport.MissingConfigurationError))
 
 	_, err = tryResolve(t, fixed+size+grid, Request{Ranks: 5})
 	require.ErrorContains(t, err, "ccl.yaml:4:11: topology: ")
@@ -317,7 +318,7 @@ func TestWorldSizeMismatch(t *testing.T) {
 	} {
 		_, err := tryResolve(t, c.text, Request{Algorithm: c.algorithm, Ranks: 4, RanksFrom: from})
 		require.EqualError(t, err, c.want)
-		var missing *ccl.MissingConfigurationError
+		var missing *transport.MissingConfigurationError
 		require.ErrorAs(t, err, &missing)
 		require.Equal(t, []string{c.key}, missing.Missing)
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/strictyaml"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
@@ -11,8 +10,8 @@ import (
 
 // CheckTransport returns an error if option, or if that is empty the environment variable
 // GOCCL_TRANSPORT, names a transport that does not exist: an *Error around an
-// *ccl.InvalidBackendError. It does not check whether the program links the transport: the caller,
-// which connects the ranks, does. CheckTransport needs no file, so that this mistake can be
+// *transport.InvalidBackendError. It does not check whether the program links the transport: the
+// caller, which connects the ranks, does. CheckTransport needs no file, so that this mistake can be
 // reported first.
 func CheckTransport(option string, getenv func(string) string) error {
 	if option != "" {
@@ -33,7 +32,7 @@ func unknownTransport(name string, mistake *Error) error {
 	}
 	_, err := text.Named("transport", name, linked, nil)
 	mistake.Message = err.Error()
-	mistake.Err = &ccl.InvalidBackendError{Requested: name, Available: linked}
+	mistake.Err = &transport.InvalidBackendError{Requested: name, Available: linked}
 	return mistake
 }
 

@@ -129,7 +129,7 @@ func TestUnformedLevels(t *testing.T) {
 					}
 					return err
 				}) {
-					_, ok := errors.AsType[*ccl.InitializationFailedError](err)
+					_, ok := errors.AsType[*transport.InitializationFailedError](err)
 					require.True(t, ok, "rank %d: %v", rank, err)
 					require.ErrorContains(t, err, broken.Error(), "rank %d", rank)
 					require.Equal(t, 1, strings.Count(err.Error(), "initialization of"), "rank %d: %v", rank, err)

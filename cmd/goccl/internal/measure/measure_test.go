@@ -17,6 +17,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
 )
 
 // quick makes two calls of everything.
@@ -308,7 +309,7 @@ func TestRefusals(t *testing.T) {
 	shm := job(t, "ring")
 	shm.Transport = "shm"
 	_, err = shm.Measure(t.Context(), c)
-	var missing *ccl.MissingConfigurationError
+	var missing *transport.MissingConfigurationError
 	require.ErrorAs(t, err, &missing)
 }
 
