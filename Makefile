@@ -25,11 +25,14 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 # suites on kernels that are wrong on purpose, the guide's commands, and builds of all programs.
 LONG = ^Test(Conformance[A-Z].*|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
+# Tests that make test runs with fewer cases: those that look at -short.
+SHORT = ^Test(Conformance|Test|Victim)$$
+
 test: ## run the tests; the suites of kernels on groups of up to 8 ranks
 	$(GO) test -short -vet=off -skip '$(LONG)' ./...
 
 long: ## run what make test leaves out: the conformance suites of kernels whole, and tests that take long
-	$(GO) test -timeout 20m -run '$(LONG)|^TestConformance' ./...
+	$(GO) test -timeout 20m -run '$(LONG)|$(SHORT)' ./...
 
 race: ## run the tests under the race detector (needs a C compiler)
 	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }

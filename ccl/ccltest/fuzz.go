@@ -21,8 +21,9 @@ import (
 // Without -fuzz it is a plain test of a few dozen calls for each kernel. Once a kernel has hung in
 // one of them the test has failed, and its other calls are skipped: each would last as long as the
 // timeout.
-func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
-	s := newSubject(a, opts)
+func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) { newSubject(a, opts).fuzz(f) }
+
+func (s *subject) fuzz(f *testing.F) {
 	if err := s.validate(); err != nil {
 		f.Fatal(failure(err, valid, f.Name()))
 	}

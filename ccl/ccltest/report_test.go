@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -101,10 +102,12 @@ func FuzzVictim(f *testing.F) {
 	if os.Getenv(victimFault) == string(circle) {
 		kernel.Run = func(c *ccl.Call) error { return c.Recv((c.Rank()+1)%c.Size(), c.Out()) }
 	}
-	Fuzz(f, &ccl.Algorithm{
+	s := newSubject(&ccl.Algorithm{
 		Name: "victim", Doc: "an algorithm of the tests",
 		Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollBroadcast: kernel, ccl.CollAllReduce: ringReduceKernel(none)},
-	})
+	}, nil)
+	s.timeout = time.Second
+	s.fuzz(f)
 }
 
 const circle fault = "all ranks receive, and none sends"
@@ -116,7 +119,7 @@ func TestFuzzSkipsAfterHang(t *testing.T) {
 	if fails := strings.Count(v.output, "    --- FAIL: FuzzVictim/"); fails != 1 {
 		t.Errorf("%d calls fail:\n%s", fails, v.output)
 	}
-	skipped := regexp.MustCompile(`(\d+) further calls of the kernel for broadcast are skipped: it hung in FuzzVictim/seed#\d+, and each would last 5s`).FindStringSubmatch(v.output)
+	skipped := regexp.MustCompile(`(\d+) further calls of the kernel for broadcast are skipped: it hung in FuzzVictim/seed#\d+, and each would last 1s`).FindStringSubmatch(v.output)
 	if skipped == nil {
 		t.Fatalf("it does not say what it skips:\n%s", v.output)
 	}

@@ -62,8 +62,15 @@ func (g *group) twice(fromMiddle bool) error {
 const allocationSlack = 100
 
 // allocationCalls returns the number of calls that each of n ranks makes while allocations are
-// counted: on many ranks, where calls are slow, enough to see that one of them allocates.
-func allocationCalls(n int) int { return max(10000/(n*n/2), 3*allocationSlack) }
+// counted: on many ranks, where calls are slow, enough to see that one of them allocates. With
+// -short it is enough to see an allocation in every tenth call of a rank.
+func (s *subject) allocationCalls(n int) int {
+	calls := 10000
+	if s.short {
+		calls = 2000
+	}
+	return max(calls/(n*n/2), 3*allocationSlack)
+}
 
 func allocations(s *subject, w medium, n int) error {
 	if raceEnabled {
@@ -101,13 +108,14 @@ func allocations(s *subject, w medium, n int) error {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		if err := calls(allocationCalls(n)); err != nil {
+		counted := s.allocationCalls(n)
+		if err := calls(counted); err != nil {
 			return err
 		}
 
 		runtime.ReadMemStats(&after)
 		if made := after.Mallocs - before.Mallocs; made > allocationSlack {
-			return fmt.Errorf("%v: %d allocations in %d calls of each of %d ranks", j, made, allocationCalls(n), n)
+			return fmt.Errorf("%v: %d allocations in %d calls of each of %d ranks", j, made, counted, n)
 		}
 		return nil
 	})
