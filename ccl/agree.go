@@ -2,7 +2,6 @@ package ccl
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -34,7 +33,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // Agree compares what the ranks bring: it returns nil on all of them, or an error on all.
 //
 // A rank brings facts, or the error because of which it has none. Agree is collective, and the
-// options are those of a collective.
+// options are those of a synchronous collective.
 //
 // If ranks bring an error, all get a *RejectedError.
 //
@@ -112,13 +111,20 @@ func differingFact(texts [][]byte) error {
 //
 // It returns the numbers of all ranks, in rank order. All ranks bring as many, also with an error,
 // where their values do not matter. If ranks bring an error, all get a *RejectedError, and the
-// group is intact. Other errors are those of AllGather.
+// group is intact. WithWork is an *InvalidArgumentError. Other errors are those of AllGather.
 func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int, opts ...CallOption) ([]int, error) {
+	if workOf(opts) != nil {
+		return nil, c.Reject(ctx, &InvalidArgumentError{"exchange", "it returns what ranks bring, and cannot run asynchronously by WithWork"})
+	}
 	var reason []byte
 	if failed != nil {
-		reason = []byte(cmp.Or(failed.Error(), "an error without a text"))
+		reason = []byte(failed.Error())
 		reason = bytes.ToValidUTF8(reason[:min(len(reason), maxReasonBytes)], nil)
+		if len(reason) == 0 {
+			reason = []byte("an error without a text")
+		}
 	}
+
 	words := append([]int{len(reason)}, numbers...)
 	all := make([]int, max(0, len(words)*c.Size()))
 	if err := AllGather(ctx, c, words, all, opts...); err != nil {

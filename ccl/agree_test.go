@@ -88,10 +88,31 @@ func TestRejectedError(t *testing.T) {
 			}
 			assert.EqualError(t, err, want)
 		}
-		for r, err := range each(4, func(r int) error { return ccl.Agree(bg, g[r], []error{nil, nil, errors.New(""), nil}[r], nil) }) {
-			assert.Error(t, err, "rank %d", r)
+		for _, text := range []string{"", "\xff\xfe", strings.Repeat("\xff", 2000)} {
+			for r, err := range each(4, func(r int) error { return ccl.Agree(bg, g[r], []error{nil, nil, errors.New(text), nil}[r], nil) }) {
+				var rejected *ccl.RejectedError
+				require.ErrorAs(t, err, &rejected, "rank %d, %q", r, text)
+				assert.Equal(t, []int{2}, rejected.Ranks)
+			}
 		}
 		require.NoError(t, errors.Join(each(4, func(r int) error { return sum(g[r], 4) })...))
+	})
+}
+
+// A call that needs its result cannot be asynchronous: it is refused, and the group lives on.
+func TestExchangeWithWork(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, size := range []int{1, 3} {
+			g := group(t, connect, size)
+			for r, err := range each(size, func(r int) error {
+				_, err := ccl.Exchange(bg, g[r], nil, []int{r}, ccl.WithWork(new(ccl.Work)))
+				return err
+			}) {
+				require.ErrorAs(t, err, new(*ccl.InvalidArgumentError), "rank %d", r)
+				require.ErrorContains(t, err, "WithWork")
+			}
+			require.NoError(t, errors.Join(each(size, func(r int) error { return sum(g[r], size) })...))
+		}
 	})
 }
 
