@@ -146,6 +146,7 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 	for want, state := range map[string]any{
 		"encountered a cycle":    circle,
 		"unsupported value: NaN": marshaler(math.NaN()),
+		"the state: encoding a ddp_test.thrower panicked: encode": thrower{},
 		"the option string of its tag": struct {
 			Best float64 `json:",string"`
 		}{math.Inf(1)},
@@ -160,6 +161,30 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 type marshaler float64
 
 func (m marshaler) MarshalJSON() ([]byte, error) { return nil, errors.New("unsupported value: NaN") }
+
+// thrower is a state whose methods panic.
+type thrower struct{}
+
+func (thrower) MarshalJSON() ([]byte, error) { panic("encode") }
+func (*thrower) UnmarshalJSON([]byte) error  { panic("decode") }
+
+// A panic of a state's method on one rank is an error on all: the others wait for it without a
+// deadline.
+func TestStateThatPanics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	require.NoError(t, errors.Join(saves(t, path, 1)...))
+	all(t, 2, func(rank int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
+		if err != nil {
+			return err
+		}
+		err = r.Load(bg, path, []any{new(int), new(thrower)}[rank])
+		if refused, ok := errors.AsType[*ddp.CheckpointError](err); !ok || refused.Reason != "rank 1: its state: decoding a ddp_test.thrower panicked: decode" {
+			return fmt.Errorf("Load: %w", err)
+		}
+		return r.Close()
+	})
+}
 
 // loadInto saves a state and returns what Load reads into the value of another type.
 func loadInto[T any](t *testing.T, state any) (got T) {

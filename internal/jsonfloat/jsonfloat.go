@@ -50,10 +50,15 @@ func digits(n float64) []byte { return strconv.AppendFloat(nil, n, 'f', -1, 64) 
 
 func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
 
-// Encode returns the state as JSON. Its errors are those of json.Marshal, and one for a field that
-// is not finite and has the option string in its tag.
-func Encode(state any) ([]byte, error) {
-	text, err := json.Marshal(state)
+// Encode returns the state as JSON. Its errors are those of json.Marshal, one for a field that is
+// not finite and has the option string in its tag, and a panic of a method of the state.
+func Encode(state any) (text []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("encoding a %T panicked: %v", state, v)
+		}
+	}()
+	text, err = json.Marshal(state)
 	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {
 		return text, err
 	}
@@ -84,12 +89,18 @@ func Encode(state any) ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns a new value of a type from the JSON of Encode.
-func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
+// Decode returns a new value of a type from the JSON of Encode. A panic of a method of the value is
+// an error.
+func Decode(text []byte, t reflect.Type) (read reflect.Value, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("decoding a %v panicked: %v", t, v)
+		}
+	}()
 	numbers, hasNonFinite := standIns(text), false
 	for {
-		read := reflect.New(t)
-		err := json.Unmarshal(text, read.Interface())
+		read = reflect.New(t)
+		err = json.Unmarshal(text, read.Interface())
 		if err == nil && !hasNonFinite {
 			return read.Elem(), nil
 		}
