@@ -3,6 +3,7 @@ package ddp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -91,6 +92,48 @@ func TestUnreadyWithEndedContext(t *testing.T) {
 	require.True(t, ok, "%v", errs[0])
 	require.Equal(t, 1, aborted.By)
 	require.Contains(t, errs[0].Error(), "no gradient was ready for a, b")
+}
+
+// Without a context a method is refused, also where the step has failed for another reason; the other
+// ranks learn of it.
+func TestNilContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	var none context.Context
+	for name, call := range map[string]func(r *ddp.Reducer, ctx context.Context) error{
+		"Wait":          func(r *ddp.Reducer, ctx context.Context) error { return r.Wait(ctx) },
+		"Wait, unready": func(r *ddp.Reducer, ctx context.Context) error { r.Ready(2); return r.Wait(ctx) },
+		"Wait, ready": func(r *ddp.Reducer, ctx context.Context) error {
+			for i := range 3 {
+				r.Ready(i)
+			}
+			return r.Wait(ctx)
+		},
+		"Verify": func(r *ddp.Reducer, ctx context.Context) error { return r.Verify(ctx) },
+		"Save":   func(r *ddp.Reducer, ctx context.Context) error { return r.Save(ctx, path, 1) },
+		"Load":   func(r *ddp.Reducer, ctx context.Context) error { return r.Load(ctx, path, nil) },
+		"Join": func(r *ddp.Reducer, ctx context.Context) error {
+			return r.Join(ctx, func() error { return nil })
+		},
+	} {
+		for _, without := range []int{1, 2} { // ranks
+			t.Run(fmt.Sprintf("%s, %d", name, without), func(t *testing.T) {
+				for rank, err := range spawn(t, 2, func(rank int) error {
+					r, _, err := three(ddp.Options{}, true)
+					if err != nil {
+						return err
+					}
+					ctx := none
+					if rank >= without {
+						ctx = bg
+					}
+					return recovered(func() error { return call(r, ctx) })
+				}) {
+					require.Error(t, err, "rank %d", rank)
+					require.NotContains(t, err.Error(), "recovered")
+				}
+			})
+		}
+	}
 }
 
 // A context that ends when all ranks have written or read, and agree on it, no longer fails Save and

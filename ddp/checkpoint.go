@@ -9,9 +9,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
@@ -49,9 +49,10 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file
 // behind a link is replaced. A link that leads to no file, another kind of file, and what Load
 // would refuse are *CheckpointErrors, and the file stays: names that are not UTF-8, shapes that do
-// not have the tensor's elements, and a state of more than 100 MB. While a rank writes, a temporary
-// file (.goccl-...) lies beside the file; the next Save of the file removes what a killed process
-// has left of its own.
+// not have the tensor's elements, a state of more than 100 MB, and one whose methods panic.
+//
+// While a rank writes, a temporary file (.goccl-...) lies beside the file; the next Save of the
+// file removes what a killed process has left of its own.
 //
 // Within Join and between Ready and Wait, Save is an *ccl.InvalidArgumentError of this rank. After
 // the end of the Reducer or of its group it is ccl.ErrClosed.
@@ -60,7 +61,7 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Save", 0); err != nil {
 		return err
 	}
 	if err := r.compareParameters(ctx); difference(err) != nil {
@@ -73,7 +74,7 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 	if r.comm.Rank() == 0 {
 		failed = r.write(path, state, more)
 	}
-	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", dist.WithCallTimeout(-1)); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", -1); err != nil {
 		return err
 	}
 	return r.agreeOnFile(ctx, "ddp.Save", path, failed, nil)
@@ -106,7 +107,7 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Load", 0); err != nil {
 		return err
 	}
 
@@ -116,7 +117,7 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 	if err == nil && state != nil {
 		assign, err = unmarshal(c.state, state)
 	}
-	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", dist.WithCallTimeout(-1)); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", -1); err != nil {
 		return err
 	}
 
@@ -179,10 +180,10 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	return func() { to.Elem().Set(read) }, nil
 }
 
-// awaitRanks returns when all ranks have called it, or an error.
-func (r *Reducer) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
-	opts = append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label), dist.WithKey(label))
-	if err := dist.Barrier(opts...); err != nil {
+// awaitRanks returns when all ranks have called it, or an error. The timeout is that of
+// ccl.WithTimeout.
+func (r *Reducer) awaitRanks(ctx context.Context, label string, timeout time.Duration) error {
+	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(timeout)); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil

@@ -57,7 +57,7 @@ func (r *Reducer) completeStep(ctx context.Context) (err error) {
 // stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's
 // memory. They do not know if ctx has ended before they have come to the step.
 func (r *Reducer) stop(ctx context.Context, err error) {
-	if _, rejected := errors.AsType[*UnreadyError](err); !rejected || ctx.Err() != nil {
+	if _, rejected := errors.AsType[*UnreadyError](err); !rejected || ctx == nil || ctx.Err() != nil {
 		r.comm.Abort(err)
 	}
 	r.awaitAll()
