@@ -341,6 +341,22 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
+// The buffers of a Reducer are those that New got, whatever becomes of the list that has them.
+func TestListOfBuffersIsCopied(t *testing.T) {
+	all(t, 2, func(rank int) error {
+		first, second := []float32{0}, []float32{float32(rank)}
+		opts := ddp.Options{BroadcastBuffers: true, Buffers: []ddp.Tensor{ddp.Buffer("first", first)}}
+		r, g, err := three(opts, true)
+		if err != nil {
+			return err
+		}
+		opts.Buffers[0] = ddp.Buffer("second", second)
+		first[0] = float32(rank + 3)
+		err = readyAll(r, g)
+		return errors.Join(err, equal("first", first[0], 3), equal("second", second[0], float32(rank)), r.Close())
+	})
+}
+
 // uncomparable is a hook that == cannot compare.
 type uncomparable[T ddp.Float] struct {
 	counting[T]

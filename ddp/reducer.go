@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/goccl/goccl/ccl"
@@ -54,6 +55,7 @@ type parameter struct {
 // dist.NewGroup returns to ranks that are no members, is *ccl.InvalidArgumentError.
 func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts Options) (*Reducer, error) {
 	opts.setDefaults()
+	opts.Buffers = slices.Clone(opts.Buffers)
 	views, isDebug, err := agree(ctx, group, params, &opts)
 	if err != nil {
 		return nil, err
