@@ -3,7 +3,9 @@ package ddp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -40,7 +42,8 @@ type reduction interface {
 // reductionOf is a Bucket and its hook.
 type reductionOf[T Float] struct {
 	Bucket[T]
-	hook Hook[T]
+	hook   Hook[T]
+	memory []T // of its gradients
 }
 
 func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
@@ -48,7 +51,17 @@ func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
 	return r.hook.Start(&r.Bucket)
 }
 
-func (r *reductionOf[T]) finish() error { return r.hook.Finish(&r.Bucket) }
+func (r *reductionOf[T]) finish() error {
+	if err := r.hook.Finish(&r.Bucket); err != nil {
+		return err
+	}
+	if have, want := len(r.Gradients), len(r.memory); have != want {
+		return fmt.Errorf("the hook has left %d gradients of %d", have, want)
+	}
+	copy(r.memory, r.Gradients) // a hook may have made another slice
+	r.Gradients = r.memory
+	return nil
+}
 
 func (r *reductionOf[T]) divide(ranks int) {
 	switch gradients := any(r.Gradients).(type) {
@@ -100,9 +113,9 @@ func (p *poolOf[T]) allocate(ctx context.Context, c *ccl.Communicator, count int
 func (p *poolOf[T]) reset() { p.free = p.memory }
 
 func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []int, all []parameter) reduction {
-	made := &reductionOf[T]{Bucket[T]{Index: index, Parameters: parameters, Comm: c}, p.hook}
+	made := &reductionOf[T]{Bucket[T]{Index: index, Parameters: slices.Clone(parameters), Comm: c}, p.hook, nil}
 	if g := all[parameters[0]].gradient.(*gradientOf[T]); g.isInPlace {
-		made.Gradients, g.slot = g.program, g.program
+		made.memory, made.Gradients, g.slot = g.program, g.program, g.program
 		return made
 	}
 
@@ -111,11 +124,12 @@ func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []in
 		n += all[i].elements.count()
 	}
 	n = max(n, 1) // a collective has an element at least, and all parameters of a bucket may be empty
-	made.Gradients, p.free = p.free[:n:n], p.free[alignCount(n, ccl.DTypeOf[T]()):]
+	made.memory, p.free = p.free[:n:n], p.free[alignCount(n, ccl.DTypeOf[T]()):]
+	made.Gradients = made.memory
 	low := 0
 	for _, i := range parameters {
 		high := low + all[i].elements.count()
-		all[i].gradient.(*gradientOf[T]).slot = made.Gradients[low:high:high]
+		all[i].gradient.(*gradientOf[T]).slot = made.memory[low:high:high]
 		low = high
 	}
 	return made

@@ -50,15 +50,16 @@ func (h *Hooks) isSet() bool { return *h != Hooks{} }
 // order and without State, unless gradients lie in buckets or FindUnused is set.
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called
-	// for all buckets in their order. The Work is not nil.
+	// for all buckets in their order. The Work is not nil, and has been started for this bucket: one
+	// that another group makes is waited for, also when the step has failed.
 	//
 	// If it is nil, or if Start or Finish panics, the step fails on all ranks, also where the program
 	// recovers.
 	Start(b *Bucket[T]) *ccl.Work
 
 	// Finish is called when that Work has ended without an error. It leaves the result in
-	// b.Gradients. An error fails the step on all ranks: Wait returns it on this one, and
-	// *ccl.AbortedError with its text on the others.
+	// b.Gradients, which may be another slice then, of the same length. An error fails the step on
+	// all ranks: Wait returns it on this one, and *ccl.AbortedError with its text on the others.
 	Finish(b *Bucket[T]) error
 }
 
