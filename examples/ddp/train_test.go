@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/examples/digits"
@@ -117,6 +118,28 @@ func TestDiverges(t *testing.T) {
 	j.rate = 1e30
 	_, err := tryTraining(2, j, trainSet, testSet)
 	require.ErrorContains(t, err, "diverged")
+}
+
+// Ranks whose weights differ at the end are an error on every rank: here they learn at different rates.
+func TestWeightsThatDiffer(t *testing.T) {
+	trainSet, testSet := someDigits[float32](t, 50)
+	errs := make([]error, 2)
+	_ = dist.Spawn(func(ctx context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		world, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		j := smallJob(1)
+		j.rate /= float64(1 + rank)
+		_, errs[rank] = train(ctx, world, j, trainSet, testSet, report{out: io.Discard})
+		return dist.DestroyProcessGroup()
+	}, dist.WithRanks(len(errs)))
+	for rank, err := range errs {
+		require.ErrorAs(t, err, new(*ccl.MismatchError), "rank %d", rank)
+	}
 }
 
 // trainOn returns the results of all ranks.
