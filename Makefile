@@ -26,12 +26,12 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 LONG = ^Test(Conformance[A-Z].*|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Conformance|Test|Victim)$$
+SHORT = ^Test(Conformance|MappedConformance|GroupConformance|Transport|TransportCarried|Naive|Test|Victim)$$
 
-test: ## run the tests; the suites of kernels on groups of up to 8 ranks
+test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 5
 	$(GO) test -short -vet=off -skip '$(LONG)' ./...
 
-long: ## run what make test leaves out: the conformance suites of kernels whole, and tests that take long
+long: ## run what make test leaves out: the conformance suites whole, and tests that take long
 	$(GO) test -timeout 20m -run '$(LONG)|$(SHORT)' ./...
 
 race: ## run the tests under the race detector (needs a C compiler)

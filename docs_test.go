@@ -106,7 +106,7 @@ func runProgram(t *testing.T, source string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "main.go")
 	write(t, program, source)
-	out, err := exec.Command("go", "run", program).CombinedOutput()
+	out, err := exec.Command("go", "run", "-ldflags=-s -w", program).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, source)
 	}

@@ -50,7 +50,7 @@ func TestProcessesGuide(t *testing.T) {
 
 func build(t *testing.T, program, source string) {
 	t.Helper()
-	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

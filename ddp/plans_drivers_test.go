@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	plans    = flag.Int("plans", 40, "number of random plans on goroutines; seed=N again: -seed N -plans 1 -count 100")
+	plans    = flag.Int("plans", 28, "number of random plans on goroutines; seed=N again: -seed N -plans 1 -count 100")
 	jobPlans = flag.Int("process-plans", 15, "number of random plans on processes; seed N again: -seed N -process-plans 1")
 	shrinks  = flag.Bool("shrink", false, "of a plan that fails on goroutines, look for a smaller one that does")
 	planSeed = flag.Uint64("seed", 1, "the first random plan")

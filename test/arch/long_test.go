@@ -20,7 +20,7 @@ var flagsOnly = map[string]string{
 }
 
 // TestLong proves that make long runs every test of which make test, by -short, runs a part: those
-// that call testing.Short, or the conformance suite of kernels, in whatever function.
+// that call testing.Short, or the conformance suite of kernels or transports, in whatever function.
 func TestLong(t *testing.T) {
 	long := longPattern(t)
 	tests := 0
@@ -77,12 +77,12 @@ func testFiles(t *testing.T) map[string][]string {
 	return files
 }
 
-// looksAtShort returns the names of the tests of a package that call testing.Short or the
-// conformance suite of kernels, themselves or by functions of the package's test files.
+// looksAtShort returns the names of the tests of a package that call testing.Short or a
+// conformance suite, themselves or by functions of the package's test files.
 func looksAtShort(t *testing.T, dir string, files []string) (tests []string) {
 	t.Helper()
-	looks := map[string]bool{"testing.Short": true, "ccltest.Test": true}
-	if dir == "ccl/ccltest" {
+	looks := map[string]bool{"testing.Short": true, "ccltest.Test": true, "transporttest.Test": true}
+	if dir == "ccl/ccltest" || dir == "transport/transporttest" {
 		looks["Test"] = true
 	}
 	calls := map[string][]string{} // by the name of the function that makes them
@@ -129,7 +129,7 @@ func calledName(call *ast.CallExpr) string {
 	case *ast.Ident:
 		return fun.Name
 	case *ast.SelectorExpr:
-		if x, ok := fun.X.(*ast.Ident); ok && (x.Name == "testing" || x.Name == "ccltest") {
+		if x, ok := fun.X.(*ast.Ident); ok && (x.Name == "testing" || x.Name == "ccltest" || x.Name == "transporttest") {
 			return x.Name + "." + fun.Sel.Name
 		}
 		return fun.Sel.Name

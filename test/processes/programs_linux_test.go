@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/test/stress"
 )
 
-var randomPrograms = flag.Int("programs", 24, "number of random programs; one that fails with seed=N is run again by -seed N -programs 1")
+var randomPrograms = flag.Int("programs", 18, "number of random programs; one that fails with seed=N is run again by -seed N -programs 1")
 
 // Random programs of all calls, on groups that overlap, give the right results between processes,
 // and leave nothing.

@@ -17,7 +17,11 @@ const (
 	shortPatience = 2 * time.Second
 )
 
-// Test runs all checks on a transport, each as a subtest and for several numbers of ranks.
+// shortRanks is the size of the largest group with -short.
+const shortRanks = 5
+
+// Test runs all checks on a transport, each as a subtest and for several numbers of ranks: up to 8,
+// or up to 5 with -short.
 // open returns the connected endpoints of a new group, by rank; if it cannot, it fails t.
 // Test closes the endpoints. open must not keep them: a closed endpoint has to become
 // garbage.
@@ -26,6 +30,10 @@ func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint)
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			for _, n := range c.ranks {
+				if n > shortRanks && testing.Short() {
+					break
+				}
+
 				ok := t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 					h := &harness{
 						open:     func(ranks int) []transport.Endpoint { return open(t, ranks) },

@@ -218,7 +218,7 @@ func TestBenchProcessesInterrupted(t *testing.T) {
 		{"bench", "--transport=shm"},
 		{"run", "-n2", "--no-prefix", "--", os.Args[0], "bench"},
 	} {
-		c, stderr := program(t, append(args, "--ranks=2", "-b4", "-f2", "--csv=a.csv")...)
+		c, stderr := program(t, append(args, "--ranks=2", "-b4", "-f2", "--time=5ms", "--warmup=0", "--csv=a.csv")...)
 		stdout, err := c.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, c.Start())
