@@ -4,7 +4,7 @@ import "github.com/goccl/goccl/ccl"
 
 func init() { ccl.Register(Algorithm) }
 
-// Algorithm is the algorithm that `module: direct` names. It has no parameters.
+// Algorithm is the algorithm that `module: direct` in ccl.yaml names. It has no parameters.
 var Algorithm = &ccl.Algorithm{
 	Name: "direct",
 	Doc:  "each rank reads the others' inputs directly (zero-copy); all-reduce gives the bits of the sequential reduction in rank order",
@@ -80,8 +80,9 @@ func reduceToAll(c *ccl.Call) error {
 }
 
 func reduceScatter(c *ccl.Call) error {
+	block := c.InRange(c.Rank(), c.Rank()) // the block for this rank, at the same position in all inputs
 	return c.View(func(v *ccl.View) error {
-		return v.Reduce(c.Out(), c.InRange(c.Rank(), c.Rank()).Lo)
+		return v.Reduce(c.Out(), block.Lo)
 	})
 }
 
@@ -124,8 +125,9 @@ func gather(c *ccl.Call) error {
 }
 
 func scatter(c *ccl.Call) error {
+	block := c.InRange(c.Root(), c.Rank())
 	return c.View(func(v *ccl.View) error {
-		return v.CopyPart(c.Out(), c.Root(), c.InRange(c.Root(), c.Rank()).Lo)
+		return v.CopyPart(c.Out(), c.Root(), block.Lo)
 	})
 }
 
@@ -133,7 +135,8 @@ func allToAll(c *ccl.Call) error {
 	return c.View(func(v *ccl.View) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size()
-			if err := v.CopyPart(c.OutBlock(from), from, c.InRange(from, c.Rank()).Lo); err != nil {
+			block := c.InRange(from, c.Rank())
+			if err := v.CopyPart(c.OutBlock(from), from, block.Lo); err != nil {
 				return err
 			}
 		}

@@ -5,11 +5,13 @@
 // # Model
 //
 // In a binary tree a rank with two children sends a broadcast twice, and a leaf does not
-// send at all. Two trees share the work: each carries half of the vector, and no rank has
-// more than two children in both together, so that none sends more than one vector
-// (topology.TwoTrees; P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full
-// bandwidth broadcast, reduction and scan, 2009). A long vector takes as long as along a
-// chain, and its first chunk no longer than down a tree.
+// send at all. Two trees share the work. Each carries half of the vector, and no rank has
+// more than two children in both together, so no rank sends more than one vector. A
+// broadcast of a long vector then takes the time of a chain, and its first chunk arrives
+// as early as down a tree.
+//
+// The pair of trees is topology.TwoTrees. Source: P. Sanders, J. Speck, J. L. Träff,
+// Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
 //
 // Both halves go in chunks, one after the other down each tree. In every step a rank
 // sends at most one chunk and receives at most one: while a chunk comes from a parent, an
@@ -17,13 +19,14 @@
 // cycle of ranks waits for each other. A reduction makes the same steps backwards. An
 // all-reduce is a reduction to rank 0 followed by a broadcast from there.
 //
-// Bits: a rank reduces its own input with the results of its children in the tree of the
-// element's half, the child with the earlier steps first. The result is determined by the
-// number of ranks, the root, and the half that an element is in, and so by the count. It is
-// the same on all ranks and in all runs. The chunk does not matter. For floating-point sums
-// the result differs from direct's.
+// Bits: a rank reduces its own input with the results of its children, the child with the
+// earlier steps first. Which ranks these are depends on the tree, and so on the half that an
+// element is in. The bits therefore depend on the number of ranks, the root and the count,
+// but not on the length of a chunk. They are the same on all ranks and in all runs. For
+// floating-point sums they differ from those of direct.
 //
 // # Failure
 //
-// Kernels return the errors of their verbs, with the direction and the step.
+// A kernel returns the error of the ccl.Call method that failed, with the direction and the
+// step.
 package doubletree

@@ -137,13 +137,13 @@ func reduceUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) 
 		parents[i].step = two.Span() - parents[i].step
 		children[i].step = two.Span() - children[i].step
 	}
-	_, below := two.Parent(0, c.Rank())
+	_, hasParent := two.Parent(0, c.Rank())
 	for t := range two.Span() + 2*n {
 		from, to := children[t%2], parents[t%2]
 		i, receiving := from.chunk(t, n)
 		k, sending := to.chunk(t, n)
-		var sent, dst, with ccl.Buffer
 
+		var sent, dst, with ccl.Buffer
 		if sending {
 			sent = have(to.tree, k)
 			if two.Degree(to.tree, c.Rank()) == 0 {
@@ -171,7 +171,7 @@ func reduceUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) 
 			return fmt.Errorf("up, step %d: %w", t, err)
 		}
 
-		if receiving && !below {
+		if receiving && !hasParent {
 			c.Epilogue(dst)
 		}
 	}

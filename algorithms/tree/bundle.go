@@ -8,6 +8,7 @@ import (
 // The bundle of a rank is its block followed by the bundles of its children in their
 // order: the blocks of its subtree, which travel in one message.
 
+// bundleLen returns the number of elements in rank's bundle.
 func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
 	n := c.BlockLen(rank)
 	for i := range tree.Degree(rank) {
@@ -45,11 +46,13 @@ func eachBlock(c *ccl.Call, tree topology.Tree, rank int, bundle ccl.Buffer, f f
 }
 
 func gather(c *ccl.Call) error {
-	me, tree := c.Rank(), ccl.ParamsOf[Params](c).of(c.Size(), c.Root())
-	parent, below := tree.Parent(me)
-	if below && tree.Degree(me) == 0 {
+	me, tree := c.Rank(), ccl.ParamsOf[Params](c).treeOf(c.Size(), c.Root())
+	parent, hasParent := tree.Parent(me)
+	if hasParent && tree.Degree(me) == 0 {
 		return c.Send(parent, c.In())
 	}
+
+	// Collect the bundles of the children, and this rank's block in front of them.
 	bundle := c.Scratch(bundleLen(c, tree, me))
 	for i := range tree.Degree(me) {
 		child := tree.Served(me, tree.Degree(me)-1-i) // the lowest subtree, which is ready first
@@ -62,7 +65,8 @@ func gather(c *ccl.Call) error {
 		return err
 	}
 
-	if below {
+	// Pass the bundle on. The root unpacks it.
+	if hasParent {
 		return c.Send(parent, bundle)
 	}
 	return eachBlock(c, tree, me, bundle, func(rank int, block ccl.Buffer) error {
@@ -71,7 +75,7 @@ func gather(c *ccl.Call) error {
 }
 
 func scatter(c *ccl.Call) error {
-	tree := ccl.ParamsOf[Params](c).of(c.Size(), c.Root())
+	tree := ccl.ParamsOf[Params](c).treeOf(c.Size(), c.Root())
 	return dealOut(c, tree, c.Scratch(bundleLen(c, tree, c.Rank())), c.InBlock)
 }
 
@@ -79,11 +83,12 @@ func scatter(c *ccl.Call) error {
 // for this rank's bundle.
 func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank int) ccl.Buffer) error {
 	me := c.Rank()
-	parent, below := tree.Parent(me)
+	parent, hasParent := tree.Parent(me)
 
+	// Get the bundle: the root packs it, a leaf gets its block alone.
 	var err error
 	switch {
-	case !below:
+	case !hasParent:
 		err = eachBlock(c, tree, me, bundle, func(rank int, block ccl.Buffer) error {
 			return c.Copy(block, from(rank))
 		})
@@ -93,13 +98,17 @@ func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank 
 		err = c.Recv(parent, bundle)
 	}
 
-	for i := 0; err == nil && i < tree.Degree(me); i++ {
-		child := tree.Served(me, i)
-		lo, hi := bundleOf(c, tree, child)
-		err = c.Send(child, bundle.Slice(lo, hi))
-	}
 	if err != nil {
 		return err
+	}
+
+	// Send each child its part, and keep this rank's block.
+	for i := range tree.Degree(me) {
+		child := tree.Served(me, i)
+		lo, hi := bundleOf(c, tree, child)
+		if err := c.Send(child, bundle.Slice(lo, hi)); err != nil {
+			return err
+		}
 	}
 	return c.Copy(c.Out(), bundle.Slice(0, c.Out().Len()))
 }

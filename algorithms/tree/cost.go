@@ -12,7 +12,7 @@ import (
 // steps later. Every edge is crossed twice.
 func allReduceCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
-	tree, n := p.of(s.Ranks, 0), p.chunks(s.Bytes)
+	tree, n := p.treeOf(s.Ranks, 0), p.chunks(s.Bytes)
 	return ccl.Cost{
 		Steps: n - 1 + tree.Height() + downSteps(tree, 0, n),
 		Bytes: 2 * (s.Ranks - 1) * s.Bytes,
@@ -23,7 +23,7 @@ func allReduceCost(s ccl.Shape) ccl.Cost {
 func reduceCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	return ccl.Cost{
-		Steps: p.chunks(s.Bytes) - 1 + p.of(s.Ranks, 0).Height(),
+		Steps: p.chunks(s.Bytes) - 1 + p.treeOf(s.Ranks, 0).Height(),
 		Bytes: (s.Ranks - 1) * s.Bytes,
 	}
 }
@@ -35,12 +35,12 @@ func reduceScatterCost(s ccl.Shape) ccl.Cost {
 
 // gatherCost: a block crosses one edge for each level of its rank's depth.
 func gatherCost(s ccl.Shape) ccl.Cost {
-	tree := s.Params.(*Params).of(s.Ranks, 0)
+	tree := s.Params.(*Params).treeOf(s.Ranks, 0)
 	return ccl.Cost{Steps: tree.Height(), Bytes: depths(tree, s.Ranks) * s.Bytes}
 }
 
 func scatterCost(s ccl.Shape) ccl.Cost {
-	tree := s.Params.(*Params).of(s.Ranks, 0)
+	tree := s.Params.(*Params).treeOf(s.Ranks, 0)
 	return ccl.Cost{Steps: chunkSteps(tree, 0), Bytes: depths(tree, s.Ranks) * s.Total}
 }
 
@@ -56,7 +56,7 @@ func depths(tree topology.Tree, ranks int) int {
 func broadcastCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	return ccl.Cost{
-		Steps: downSteps(p.of(s.Ranks, 0), 0, p.chunks(s.Bytes)), // the same from any root
+		Steps: downSteps(p.treeOf(s.Ranks, 0), 0, p.chunks(s.Bytes)), // the same from any root
 		Bytes: (s.Ranks - 1) * s.Bytes,
 	}
 }
@@ -81,7 +81,7 @@ func chunkSteps(tree topology.Tree, rank int) int {
 func allGatherCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	return ccl.Cost{
-		Steps: allGatherSteps(p.of(s.Ranks, 0), s.Ranks, p.chunks(s.Bytes)),
+		Steps: allGatherSteps(p.treeOf(s.Ranks, 0), s.Ranks, p.chunks(s.Bytes)),
 		Bytes: (s.Ranks - 1) * s.Total,
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func allGather(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
-	tree, n := p.of(c.Size(), 0), p.chunks(c.Shape().Bytes)
+	tree, n := p.treeOf(c.Size(), 0), p.chunks(c.Shape().Bytes)
 	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func allGather(c *ccl.Call) error {
 
 func broadcast(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
-	return passDown(c, p.of(c.Size(), c.Root()), c.Out(), p.chunks(c.Shape().Bytes), c.Root())
+	return passDown(c, p.treeOf(c.Size(), c.Root()), c.Out(), p.chunks(c.Shape().Bytes), c.Root())
 }
 
 // passUp sends b from source up to the root.

@@ -10,7 +10,7 @@ import (
 
 func allReduce(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
-	tree, n := p.of(c.Size(), 0), p.chunks(c.Shape().Bytes)
+	tree, n := p.treeOf(c.Size(), 0), p.chunks(c.Shape().Bytes)
 	if err := reduceUp(c, tree, n, c.Out().Block); err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func allReduce(c *ccl.Call) error {
 
 func reduce(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
-	tree, n := p.of(c.Size(), c.Root()), p.chunks(c.Shape().Bytes)
+	tree, n := p.treeOf(c.Size(), c.Root()), p.chunks(c.Shape().Bytes)
 	if c.Rank() == c.Root() {
 		return reduceUp(c, tree, n, c.Out().Block)
 	}
@@ -29,15 +29,16 @@ func reduce(c *ccl.Call) error {
 // reduceScatter reduces to rank 0, which deals the result out.
 func reduceScatter(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
-	tree, n := p.of(c.Size(), 0), p.chunks(c.Shape().Bytes)
+	tree, n := p.treeOf(c.Size(), 0), p.chunks(c.Shape().Bytes)
 	length := c.In().Len()
 	if c.Rank() > 0 {
 		length = 2 * c.In().Block(0, n).Len()
 	}
 	bundle := bundleLen(c, tree, c.Rank())
 	spare := c.Scratch(length + bundle)
-	reduced, have := spare.Slice(0, length), steps.TwoChunks(c, spare.Slice(0, length))
+	reduced := spare.Slice(0, length)
 
+	have := steps.TwoChunks(c, reduced)
 	if c.Rank() == 0 {
 		have = reduced.Block
 	}
@@ -68,7 +69,7 @@ func reduceUp(c *ccl.Call, tree topology.Tree, n int, have func(i, n int) ccl.Bu
 // children, while chunk i-1 goes to the parent.
 func reduceChunk(c *ccl.Call, tree topology.Tree, i, n int, have func(i, n int) ccl.Buffer) error {
 	me, first := c.Rank(), topology.None
-	parent, below := tree.Parent(me)
+	parent, hasParent := tree.Parent(me)
 	if tree.Degree(me) > 0 {
 		first = tree.Child(me, 0)
 	}
@@ -83,7 +84,7 @@ func reduceChunk(c *ccl.Call, tree topology.Tree, i, n int, have func(i, n int) 
 			return err
 		}
 	}
-	if !below {
+	if !hasParent {
 		c.Epilogue(chunk)
 	}
 	return nil

@@ -44,8 +44,8 @@ func (p *Params) Validate() error {
 	return (&steps.Params{Chunk: p.Chunk}).Validate()
 }
 
-// of returns the tree of a number of ranks.
-func (p *Params) of(ranks, root int) topology.Tree {
+// treeOf returns the tree of a number of ranks.
+func (p *Params) treeOf(ranks, root int) topology.Tree {
 	if p.Kind == Binomial {
 		return topology.NewBinomialTree(ranks, root)
 	}
