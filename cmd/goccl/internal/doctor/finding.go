@@ -44,13 +44,14 @@ func Count(findings []Finding, v Verdict) (n int) {
 	return n
 }
 
+// ok returns a finding that calls for nothing.
 func ok(part, name, says string, a ...any) Finding {
 	return Finding{Part: part, Name: name, Verdict: OK, Says: fmt.Sprintf(says, a...)}
 }
 
-// but returns the finding with another verdict and a remedy.
-func (f Finding) but(v Verdict, do string) Finding {
-	f.Verdict, f.Do = v, do
+// with returns the finding with another verdict and a remedy.
+func (f Finding) with(v Verdict, remedy string) Finding {
+	f.Verdict, f.Do = v, remedy
 	return f
 }
 

@@ -10,11 +10,11 @@ func Launcher(getenv func(string) string) (f Finding, ranks int) {
 	job, err := launchenv.Detect(getenv)
 	switch {
 	case err != nil:
-		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: dist fails to initialize with them"), 0
+		return ok(PartConfiguration, "launcher", "%v", err).with(Problem, "set or unset the variables that it names: dist fails to initialize with them"), 0
 	case job == nil:
 		return ok(PartConfiguration, "launcher", "none: ranks are goroutines"), 0
 	case job.Apart != "":
-		return ok(PartConfiguration, "launcher", "%v, and %s", job, job.Apart).but(Note, "import github.com/goccl/goccl/transport/mpi in the program, which connects them by MPI; "+
+		return ok(PartConfiguration, "launcher", "%v, and %s", job, job.Apart).with(Note, "import github.com/goccl/goccl/transport/mpi in the program, which connects them by MPI; "+
 			"without it, start all ranks on one node: shared memory does not reach others"), 0
 	}
 	return ok(PartConfiguration, "launcher", "%v; its job is %s", job, job.Key), job.Size

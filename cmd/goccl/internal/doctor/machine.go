@@ -59,12 +59,12 @@ func (p processors) finding() Finding {
 	if p.online > 0 {
 		says += fmt.Sprintf(" of %d", p.online)
 	}
+
 	if p.quota.File == "" {
 		says += ", no quota"
 	} else {
 		says += fmt.Sprintf(", quota of %.4g (%s)", p.quota.Value, p.quota.File)
 	}
-
 	says += fmt.Sprintf("; GOMAXPROCS %d", p.gomaxprocs)
 	switch {
 	case p.asked != "":
@@ -72,6 +72,7 @@ func (p processors) finding() Finding {
 	case p.gomaxprocs < p.usable && p.quota.File != "":
 		says += " by the quota"
 	}
+
 	f := ok(PartMachine, "cores", "%s", says)
 	if p.pinned {
 		return f
@@ -79,17 +80,18 @@ func (p processors) finding() Finding {
 
 	polling := min(p.usable, p.gomaxprocs)
 	switch {
+	// Too many goroutines.
 	case p.quota.File != "" && float64(polling) > p.quota.Value:
-		return f.but(Note, fmt.Sprintf("%d ranks that poll use up the quota, and then nothing runs until its next period: "+
+		return f.with(Note, fmt.Sprintf("%d ranks that poll use up the quota, and then nothing runs until its next period: "+
 			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.Value)))))
 	case p.gomaxprocs > p.usable:
-		return f.but(Note, "more goroutines run than cores; do not set GOMAXPROCS")
+		return f.with(Note, "more goroutines run than cores; do not set GOMAXPROCS")
+	// Too few.
 	case p.gomaxprocs < p.usable && p.quota.File == "":
-		return f.but(Note, "goroutine ranks leave cores unused; processes have their own GOMAXPROCS")
+		return f.with(Note, "goroutine ranks leave cores unused; processes have their own GOMAXPROCS")
 	case polling == 1:
-		return f.but(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
+		return f.with(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
 	}
-
 	return f
 }
 
@@ -103,13 +105,13 @@ func vectors(arch, implementation, tags, race string) Finding {
 	switch {
 	case slices.Contains(strings.Split(tags, ","), "noasm"):
 		f.Says += ", since this program was built with -tags noasm"
-		return f.but(Note, "build without the tag: assembly is several times faster")
+		return f.with(Note, "build without the tag: assembly is several times faster")
 	case race == "true":
 		f.Says += ", since this program was built with -race"
-		return f.but(Note, "the race detector does not see what assembly does; without it reductions are several times faster")
+		return f.with(Note, "the race detector does not see what assembly does; without it reductions are several times faster")
 	case arch == "amd64":
 		f.Says += ", since this processor has no AVX2, or its virtual machine hides it"
-		return f.but(Note, "")
+		return f.with(Note, "")
 	}
 
 	f.Says += ": there is assembly for amd64 only"
@@ -151,7 +153,7 @@ func (h host) nodes() Finding {
 	case 1:
 		return ok(PartMachine, "NUMA", "1 node")
 	default:
-		return ok(PartMachine, "NUMA", "%d nodes", n).but(Note,
+		return ok(PartMachine, "NUMA", "%d nodes", n).with(Note,
 			"bind a job that fits to one node (numactl --cpunodebind=0 --membind=0); otherwise prefer goccl run, which keeps neighbouring ranks on one node")
 	}
 }
@@ -185,10 +187,11 @@ func (h host) container(getenv func(string) string) Finding {
 			signs = append(signs, variable+"="+value)
 		}
 	}
-	// The initial pid namespace has this number: PROC_PID_INIT_INO.
+	// The initial pid namespace has this number, PROC_PID_INIT_INO.
 	if link, err := os.Readlink(h.path("/proc/self/ns/pid")); err == nil && link != "pid:[4026531836]" {
 		signs = append(signs, "a namespace of processes of its own")
 	}
+
 	if runtime.GOOS != "linux" && h.root == "" {
 		return ok(PartMachine, "container", unknown)
 	}

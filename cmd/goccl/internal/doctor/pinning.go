@@ -11,7 +11,7 @@ import (
 // arguments are the results of cores.Survey.
 func Pinning(m cores.Machine, err error) Finding {
 	if err != nil {
-		return ok(PartProcesses, "pinning", "%v", err).but(Note, "")
+		return ok(PartProcesses, "pinning", "%v", err).with(Note, "")
 	}
 	says := "goccl run pins no ranks"
 	if n := m.Ranks(); n > 1 {
@@ -32,9 +32,9 @@ func Pinning(m cores.Machine, err error) Finding {
 	f := ok(PartProcesses, "pinning", "%s", says)
 	switch {
 	case m.Uneven:
-		return f.but(Note, "to pin nevertheless, goccl run --pin=on")
+		return f.with(Note, "to pin nevertheless, goccl run --pin=on")
 	case len(m.Held) > 0:
-		return f.but(Note, "wait for those jobs, or start each job on cores of its own (taskset)")
+		return f.with(Note, "wait for those jobs, or start each job on cores of its own (taskset)")
 	}
 	return f
 }

@@ -22,7 +22,7 @@ const sharedMemory = "/dev/shm"
 func Processes(ctx context.Context, root string, found func(Finding), needed int, others ...int) {
 	if runtime.GOOS != "linux" {
 		found(ok(PartProcesses, "system", "they need Linux, and this is %s", runtime.GOOS).
-			but(Note, "run ranks as goroutines, with dist.Spawn"))
+			with(Note, "run ranks as goroutines, with dist.Spawn"))
 		return
 	}
 	problems := 0
@@ -33,12 +33,12 @@ func Processes(ctx context.Context, root string, found func(Finding), needed int
 		}
 	}
 
-	d := lookAt(sharedMemory)
+	d := examineDirectory(sharedMemory)
 	add(d.finding())
 	if d.err == nil {
 		add(d.room(needed, others))
 	}
-	add(tryAll(sharedMemory)...)
+	add(tryProbes(sharedMemory)...)
 	if problems > 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func Processes(ctx context.Context, root string, found func(Finding), needed int
 	need := float64(shm.SegmentBytes(trialRanks) + trialRanks*4*trialCount)
 	if available := measure.AvailableMemory(root); lacks(available, need) {
 		add(ok(PartProcesses, "a job", "not tried: %s of memory are available", Amount(float64(available))).
-			but(Note, fmt.Sprintf("free more than %s", Amount(2*need))))
+			with(Note, fmt.Sprintf("free more than %s", Amount(2*need))))
 		return
 	}
 	add(trial(ctx))
@@ -68,12 +68,12 @@ func (d directory) finding() Finding {
 	switch {
 	case d.err != nil:
 		f.Says = d.err.Error()
-		return f.but(Problem, "mount a tmpfs there in which this user may write: mount -t tmpfs -o mode=1777 tmpfs "+d.path)
+		return f.with(Problem, "mount a tmpfs there in which this user may write: mount -t tmpfs -o mode=1777 tmpfs "+d.path)
 	case d.tmpfs && d.size == 0:
 		f.Says = "tmpfs without limit; this user may write"
 	case !d.tmpfs:
 		f.Says = strings.Replace(f.Says, "tmpfs", "no tmpfs", 1)
-		return f.but(Note, "what ranks write goes to a disk in time; mount a tmpfs there")
+		return f.with(Note, "what ranks write goes to a disk in time; mount a tmpfs there")
 	}
 	return f
 }
@@ -96,21 +96,20 @@ func (d directory) room(needed int, others []int) Finding {
 	switch {
 	case fitting == ranks[len(ranks)-1]:
 		f.Says += ": there is room"
+		return f
 	case d.full:
 		f.Says += ": the file system has no inode left"
-		return f.but(Problem, "remove what lies in "+d.path)
-
+		return f.with(Problem, "remove what lies in "+d.path)
 	case fitting == 0:
 		f.Says += ": there is room for none"
-		return f.but(Problem, enlarge)
-	default:
-		f.Says += fmt.Sprintf(": there is room for %d", fitting)
-		if fitting < needed {
-			return f.but(Problem, enlarge)
-		}
-		return f.but(Note, enlarge)
+		return f.with(Problem, enlarge)
 	}
-	return f
+
+	f.Says += fmt.Sprintf(": there is room for %d", fitting)
+	if fitting < needed {
+		return f.with(Problem, enlarge)
+	}
+	return f.with(Note, enlarge)
 }
 
 // The job of trial: its ranks, and the elements of each.
@@ -122,12 +121,14 @@ func trial(ctx context.Context) Finding {
 	defer cancel()
 	job := fmt.Sprintf("doctor-%x", time.Now().UnixNano())
 	began := time.Now()
+
 	errs := make(chan error, trialRanks)
 	for rank := range trialRanks {
 		go func() {
 			errs <- takePart(ctx, shm.Job{Name: job, Rank: rank, Size: trialRanks}, make([]float32, trialCount))
 		}()
 	}
+
 	var failure error
 	for range trialRanks {
 		if err := <-errs; err != nil && failure == nil { // the second is a consequence of the first
@@ -135,11 +136,12 @@ func trial(ctx context.Context) Finding {
 			cancel()
 		}
 	}
+
 	f := ok(PartProcesses, "a job", "%d ranks have met there, and an all_reduce of %s came out right, in %s",
 		trialRanks, Amount(4*trialCount), time.Since(began).Round(time.Millisecond))
 	if failure != nil {
 		f.Says = failure.Error()
-		return f.but(Problem, "what the error says")
+		return f.with(Problem, "what the error says")
 	}
 	return f
 }
@@ -156,8 +158,8 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 		return err
 	}
 	defer func() {
-		if closed := c.Close(); err == nil {
-			err = closed
+		if closeErr := c.Close(); err == nil {
+			err = closeErr
 		}
 	}()
 
@@ -180,20 +182,20 @@ func Leftovers(found []shm.Leftover, err error) Finding {
 	f := ok(PartProcesses, "leftovers", "no leftovers of this user's dead jobs")
 	if err != nil {
 		f.Says = unknown + ": " + err.Error()
-		return f.but(Note, "")
+		return f.with(Note, "")
 	}
 	if len(found) == 0 {
 		return f
 	}
+
 	bytes, what := 0, "jobs have"
 	if len(found) == 1 {
 		what = "job has"
 	}
-
 	for _, l := range found {
 		bytes += l.Bytes
 	}
 	f.Says = fmt.Sprintf("%d dead %s left %s behind, such as %s of %s", len(found), what, Amount(float64(bytes)),
 		found[0].Path, found[0].Made.Format(time.DateTime))
-	return f.but(Note, "goccl doctor --clean")
+	return f.with(Note, "goccl doctor --clean")
 }

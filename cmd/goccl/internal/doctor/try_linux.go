@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookAt examines the directory of segments.
-func lookAt(dir string) directory {
+// examineDirectory examines the directory of segments.
+func examineDirectory(dir string) directory {
 	d := directory{path: dir}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -31,36 +31,69 @@ func lookAt(dir string) directory {
 type probe struct {
 	name    string
 	use     string              // its purpose
-	needs   func(*scratch) bool // nil: nothing
+	needs   func(*scratch) bool // whether an earlier probe has made what this one works on; nil: always
 	try     func(*scratch) error
 	verdict Verdict // if it fails
-	without string  // the consequence without it
-	do      string
+	without string  // the consequence, if it fails
+	remedy  string
 }
 
 const sandbox = "ask who runs this machine: a sandbox or a seccomp filter may forbid it"
 
+// probes are in the order in which they are tried.
 var probes = []probe{
-	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", nil, (*scratch).makeFile,
-		Problem, "jobs cannot make their memory", "mount a tmpfs at /dev/shm, and /proc"},
-	{"fallocate", "missing memory is an error, not a crash", (*scratch).hasFile, (*scratch).allocate,
-		Problem, "jobs cannot make their memory", "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there"},
-	{"OFD locks", "ranks see each other die", (*scratch).hasFile, (*scratch).lock,
-		Problem, "jobs do not start", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
-	{"mmap", "ranks share the file's memory", (*scratch).hasFile, (*scratch).mapPage,
-		Problem, "ranks share no memory", "see ulimit -v, or " + sandbox},
-	{"MADV_POPULATE_WRITE", "first calls need not allocate memory", (*scratch).hasPage, (*scratch).populate,
-		Note, "ranks touch each page instead, which takes longer, once", "Linux has it since 5.14"},
-	{"futex", "ranks sleep in shared memory and wake each other", (*scratch).hasPage, (*scratch).futex,
-		Problem, "ranks cannot wait", sandbox},
-	{"/proc/self/stat", "ranks know when their processes started", nil, readStat,
-		Problem, "jobs do not start", "mount /proc"},
-	{"pidfd", "launchers identify processes by it, not by ids", nil, openPidfd,
-		Note, "launchers use process ids; ranks do not need it", "Linux has it since 5.3"},
+	{
+		name: "O_TMPFILE, linkat", use: "a job's memory has no name before it is complete",
+		try:     (*scratch).makeFile,
+		verdict: Problem, without: "jobs cannot make their memory",
+		remedy: "mount a tmpfs at /dev/shm, and /proc",
+	},
+	{
+		name: "fallocate", use: "missing memory is an error, not a crash",
+		needs: (*scratch).hasFile, try: (*scratch).allocate,
+		verdict: Problem, without: "jobs cannot make their memory",
+		remedy: "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there",
+	},
+	{
+		name: "OFD locks", use: "ranks see each other die",
+		needs: (*scratch).hasFile, try: (*scratch).lock,
+		verdict: Problem, without: "jobs do not start",
+		remedy: "mount a tmpfs at /dev/shm; Linux has them since 3.15",
+	},
+	{
+		name: "mmap", use: "ranks share the file's memory",
+		needs: (*scratch).hasFile, try: (*scratch).mapPage,
+		verdict: Problem, without: "ranks share no memory",
+		remedy: "see ulimit -v, or " + sandbox,
+	},
+	{
+		name: "MADV_POPULATE_WRITE", use: "first calls need not allocate memory",
+		needs: (*scratch).hasPage, try: (*scratch).populate,
+		verdict: Note, without: "ranks touch each page instead, which takes longer, once",
+		remedy: "Linux has it since 5.14",
+	},
+	{
+		name: "futex", use: "ranks sleep in shared memory and wake each other",
+		needs: (*scratch).hasPage, try: (*scratch).futex,
+		verdict: Problem, without: "ranks cannot wait",
+		remedy: sandbox,
+	},
+	{
+		name: "/proc/self/stat", use: "ranks know when their processes started",
+		try:     readStat,
+		verdict: Problem, without: "jobs do not start",
+		remedy: "mount /proc",
+	},
+	{
+		name: "pidfd", use: "launchers identify processes by it, not by ids",
+		try:     openPidfd,
+		verdict: Note, without: "launchers use process ids; ranks do not need it",
+		remedy: "Linux has it since 5.3",
+	},
 }
 
-// tryAll tries all probes, on a file without a name in dir.
-func tryAll(dir string) (all []Finding) {
+// tryProbes tries all probes, on a file without a name in dir.
+func tryProbes(dir string) (all []Finding) {
 	s := &scratch{dir: dir, fd: -1}
 	defer s.close()
 	for _, p := range probes {
@@ -83,10 +116,10 @@ func (p probe) finding(err error) Finding {
 		return f
 	case errors.Is(err, errUntried):
 		f.Says = err.Error()
-		return f.but(Note, "")
+		return f.with(Note, "")
 	}
 	f.Says = fmt.Sprintf("%v: %s", err, p.without)
-	return f.but(p.verdict, p.do)
+	return f.with(p.verdict, p.remedy)
 }
 
 // scratch is the file and memory of the probes.
@@ -108,16 +141,18 @@ func (s *scratch) close() {
 func (s *scratch) hasFile() bool { return s.fd >= 0 }
 func (s *scratch) hasPage() bool { return s.page != nil }
 
-// self is a name by which the nameless file can be opened.
-func (s *scratch) self() string { return fmt.Sprintf("/proc/self/fd/%d", s.fd) }
+// procPath returns a path by which the file can be opened although it has no name.
+func (s *scratch) procPath() string { return fmt.Sprintf("/proc/self/fd/%d", s.fd) }
 
+// makeFile makes the file, gives it a name, as a job does once its memory is complete, and
+// removes the name again.
 func (s *scratch) makeFile() (err error) {
 	if s.fd, err = unix.Open(s.dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600); err != nil {
 		s.fd = -1
 		return fmt.Errorf("O_TMPFILE: %w", err)
 	}
 	name := fmt.Sprintf("%s/goccl-doctor-%d-%x", s.dir, os.Getpid(), time.Now().UnixNano())
-	if err := unix.Linkat(unix.AT_FDCWD, s.self(), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
+	if err := unix.Linkat(unix.AT_FDCWD, s.procPath(), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
 		return fmt.Errorf("linkat: %w", err)
 	}
 	if err := unix.Unlink(name); err != nil {
@@ -133,31 +168,36 @@ func (s *scratch) allocate() error {
 // lock takes a lock through one open file and checks that another open file sees it until
 // the first is closed.
 func (s *scratch) lock() error {
-	holder, err := unix.Open(s.self(), unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil { // linkat has reported it
-		return errUntried
-	}
-	held := false
-	if err = unix.FcntlFlock(uintptr(holder), unix.F_OFD_SETLK, firstByte()); err == nil {
-		held, err = s.held()
-	}
-	if closed := unix.Close(holder); err == nil {
-		err = closed
+	holder, err := unix.Open(s.procPath(), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errUntried // without /proc; makeFile has reported that
 	}
 
-	if err == nil && !held {
-		err = errors.New("a held lock is not visible")
+	// While the holder is open, the lock must be visible.
+	isLocked := false
+	if err = unix.FcntlFlock(uintptr(holder), unix.F_OFD_SETLK, firstByte()); err == nil {
+		isLocked, err = s.isLocked()
 	}
+	if closeErr := unix.Close(holder); err == nil {
+		err = closeErr
+	}
+
 	if err != nil {
 		return err
 	}
-	if held, err = s.held(); err == nil && held {
+	if !isLocked {
+		return errors.New("a held lock is not visible")
+	}
+
+	// Afterwards it must be gone.
+	if isLocked, err = s.isLocked(); err == nil && isLocked {
 		err = errors.New("a lock outlives its holder")
 	}
 	return err
 }
 
-func (s *scratch) held() (bool, error) {
+// isLocked reports whether the lock is held through another open file.
+func (s *scratch) isLocked() (bool, error) {
 	l := firstByte()
 	err := unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_GETLK, l)
 	return l.Type != unix.F_UNLCK, err
@@ -186,21 +226,23 @@ func (s *scratch) populate() error {
 func (s *scratch) futex() error {
 	const wait, wake = 0, 1
 	millisecond := unix.NsecToTimespec(1e6)
-	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {
-		return fmt.Errorf("wait for a word that has changed: %w", orUnexpected(err))
-	}
 
+	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {
+		return fmt.Errorf("wait for a word that has changed: %w", orNotRefused(err))
+	}
 	err := untilUninterrupted(func() error { return futex(s.page, wait, 0, &millisecond) })
 	if !errors.Is(err, unix.ETIMEDOUT) {
-		return fmt.Errorf("wait for a millisecond: %w", orUnexpected(err))
+		return fmt.Errorf("wait for a millisecond: %w", orNotRefused(err))
 	}
+
 	if err := futex(s.page, wake, 1, nil); err != nil {
 		return fmt.Errorf("wake: %w", err)
 	}
 	return nil
 }
 
-func orUnexpected(err error) error {
+// orNotRefused returns err, or an error that there was none where one was expected.
+func orNotRefused(err error) error {
 	if err == nil {
 		return errors.New("it was not refused")
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 // Linux has all features, and the probes leave nothing behind.
-func TestTryAll(t *testing.T) {
+func TestProbes(t *testing.T) {
 	dir, err := os.MkdirTemp(sharedMemory, "goccl-doctor-test-")
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
-	findings := tryAll(dir)
+	findings := tryProbes(dir)
 	require.Len(t, findings, len(probes))
 	for _, f := range findings {
 		if f.Name != "MADV_POPULATE_WRITE" && f.Name != "pidfd" { // kernels may be older
@@ -27,15 +27,15 @@ func TestTryAll(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.NoError(t, lookAt(dir).err)
-	require.True(t, lookAt(dir).tmpfs)
+	require.NoError(t, examineDirectory(dir).err)
+	require.True(t, examineDirectory(dir).tmpfs)
 }
 
 // Without a directory there is one problem, and dependent probes are not tried.
 func TestTryWithoutDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "missing")
-	require.ErrorIs(t, lookAt(dir).err, unix.ENOENT)
-	findings := tryAll(dir)
+	require.ErrorIs(t, examineDirectory(dir).err, unix.ENOENT)
+	findings := tryProbes(dir)
 	require.Equal(t, 1, Count(findings, Problem))
 	require.Equal(t, Problem, findings[0].Verdict)
 	require.Contains(t, findings[0].Says, "O_TMPFILE: no such file or directory: jobs cannot make their memory")
@@ -49,10 +49,10 @@ func TestTryWithoutDirectory(t *testing.T) {
 }
 
 // A file instead of the directory is not writable.
-func TestLookAtFile(t *testing.T) {
+func TestExamineFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.ErrorContains(t, lookAt(file).err, "this user may not write there")
+	require.ErrorContains(t, examineDirectory(file).err, "this user may not write there")
 }
 
 // A failed probe has the verdict and the remedy of its feature.

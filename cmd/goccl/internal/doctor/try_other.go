@@ -4,6 +4,6 @@ package doctor
 
 // Other systems have no jobs of processes.
 
-func lookAt(dir string) directory { return directory{path: dir} }
+func examineDirectory(dir string) directory { return directory{path: dir} }
 
-func tryAll(string) []Finding { return nil }
+func tryProbes(string) []Finding { return nil }

@@ -25,7 +25,7 @@ func Yardsticks(ctx context.Context, root string, found func(Finding)) (results 
 	}
 	small, err := job.Measure(ctx, allReduce(cached))
 	if err != nil {
-		found(ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).but(Problem, "what the error says"))
+		found(ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).with(Problem, "what the error says"))
 		return nil
 	}
 
@@ -33,7 +33,7 @@ func Yardsticks(ctx context.Context, root string, found func(Finding)) (results 
 	if y := small.Yardstick(measure.CoreToCore); y.Calls > 0 {
 		found(ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
 	} else {
-		found(ok(PartYardsticks, "core to core", "not measured: needs two idle cores").but(Note, ""))
+		found(ok(PartYardsticks, "core to core", "not measured: needs two idle cores").with(Note, ""))
 	}
 	found(ok(PartYardsticks, "barrier", "%s us, of 2 ranks", measure.Digits(small.Yardstick(measure.Barrier).P50, 3)))
 	found(copies("copies in cache", small))
@@ -55,17 +55,17 @@ func copiesInMemory(ctx context.Context, job measure.Setup, available int) ([]me
 	}
 	remedy := fmt.Sprintf("free more than %s of memory", Amount(2*allReduce(enough).Memory()))
 	if bytes <= cached {
-		return nil, ok(PartYardsticks, name, "not measured: %s of memory are available", Amount(float64(available))).but(Note, remedy)
+		return nil, ok(PartYardsticks, name, "not measured: %s of memory are available", Amount(float64(available))).with(Note, remedy)
 	}
 
 	large, err := job.Measure(ctx, allReduce(bytes))
 	if err != nil {
-		return nil, ok(PartYardsticks, name, "not measured: %v", err).but(Note, "")
+		return nil, ok(PartYardsticks, name, "not measured: %v", err).with(Note, "")
 	}
 	f := copies(name, large)
 	if bytes < enough {
 		f.Says += fmt.Sprintf("; no longer vectors, since %s of memory are available", Amount(float64(available)))
-		f = f.but(Note, remedy)
+		f = f.with(Note, remedy)
 	}
 	return []measure.Result{large}, f
 }
@@ -87,7 +87,7 @@ func works(r measure.Result) Finding {
 	for _, row := range r.Rows {
 		if row.Errors > 0 {
 			return ok(PartYardsticks, "goroutines", "%d elements of %s are wrong (%s)", row.Errors, r.Title(), row.Entry).
-				but(Problem, "this is a defect of goccl or of the machine: report it")
+				with(Problem, "this is a defect of goccl or of the machine: report it")
 		}
 	}
 
@@ -95,7 +95,7 @@ func works(r measure.Result) Finding {
 	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, results correct", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
 	if r.OtherLoad >= 0.5 {
 		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.OtherLoad)
-		return f.but(Note, "other load affects all times")
+		return f.with(Note, "other load affects all times")
 	}
 	return f
 }
