@@ -17,7 +17,7 @@ type Attempt interface {
 	Right() error       // checks that the output holds the result
 	Fences() error      // checks that nothing else was written
 	Note() error        // adds the bits of the result to the call's Results
-	Arrived() *Arrivals // returns the result of a call with inputs of one rank
+	Arrived() *Arrivals // returns what has arrived in a call with inputs of one rank
 	Renew(c *Call)      // prepares another call of the same kind in the same memory
 	Spoil()             // overwrites everything, after the call
 	Untouched() error   // checks that nothing was written since Spoil
@@ -131,6 +131,7 @@ func (a *typed[T]) Make(ctx context.Context, comm *ccl.Communicator, opts ...ccl
 	switch {
 	case c.Coll == ccl.CollBarrier:
 		return comm.Barrier(ctx, opts...)
+	// Reductions to vectors of the inputs' length.
 	case c.Tensors != nil:
 		return ccl.AllReduceCoalesced(ctx, comm, a.tensors(), c.Op, opts...)
 	case c.Coll == ccl.CollAllReduce:
@@ -139,9 +140,9 @@ func (a *typed[T]) Make(ctx context.Context, comm *ccl.Communicator, opts ...ccl
 		return ccl.Reduce(ctx, comm, in, out, c.Op, c.Root, opts...)
 	case c.Coll == ccl.CollScan:
 		return ccl.Scan(ctx, comm, in, out, c.Op, opts...)
-
 	case c.Coll == ccl.CollExScan:
 		return ccl.ExScan(ctx, comm, in, out, c.Op, opts...)
+	// One buffer.
 	case c.Coll == ccl.CollBroadcast:
 		return ccl.Broadcast(ctx, comm, out, c.Root, opts...)
 	}

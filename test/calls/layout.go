@@ -131,7 +131,7 @@ func (c *Call) output(rank int) layout {
 		return whole(b)
 	case contents == ccl.RankBlocks:
 		return c.gathered(rank)
-
+	// A vector.
 	case !c.Coll.Reduces():
 		return whole(block{n: c.Count, from: c.Root})
 	}
