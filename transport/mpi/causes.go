@@ -88,7 +88,7 @@ func decodeFailure(b []byte, size int) (*transport.Failure, error) {
 		return nil, err
 	}
 	if f.Kind == 0 || f.Kind > transport.FailureOverlap || f.By < 0 || f.By >= size {
-		return nil, errPacket
+		return nil, errBadPacket
 	}
 	return f, nil
 }

@@ -83,7 +83,7 @@ func (d *deaths) watchRank(rank int, h, here host) {
 	}
 }
 
-// lookTime is the least time between two looks for dead processes.
+// lookInterval is the least time between two looks for dead processes.
 const lookInterval = 20 * time.Millisecond
 
 // findDead returns the processes of this host that have died since the last look.

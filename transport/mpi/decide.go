@@ -2,9 +2,7 @@
 
 package mpi
 
-import (
-	"time"
-)
+import "time"
 
 // The ranks of a group have one failure, and agree on whether the group was formed. The coordinator
 // decides: the lowest rank that is still there and replies. A rank that proposes waits for its
@@ -33,13 +31,14 @@ func (g *group) coordinator() int {
 	return g.rank
 }
 
-// proposeToCoordinator asks the coordinator to decide, until isDecided
-// returns true.
+// proposeToCoordinator asks the coordinator to decide, until isDecided returns true. If it does not
+// in time, decide decides for this rank.
 func (g *group) proposeToCoordinator(h head, body []byte, isDecided func() bool, decide func()) {
 	if g.saidGoodbye.Load() { // no packet is sent any more
 		decide()
 		return
 	}
+
 	asked := -1 // the coordinator that was asked
 	g.process.waitAtMost(decideTime, func() bool {
 		if isDecided() {
@@ -52,11 +51,11 @@ func (g *group) proposeToCoordinator(h head, body []byte, isDecided func() bool,
 			decide()
 			return true
 		}
+
 		if coordinator != asked {
 			asked = coordinator
 			g.sendTo(coordinator, h, body)
 		}
-
 		return false
 	})
 	if !isDecided() {
@@ -95,10 +94,10 @@ func (g *group) handleFailure(h head, body []byte) error {
 	if h.kind == kindPropose {
 		by = h.from
 	}
-
 	if err != nil || by < 0 || by >= len(g.processOf) {
-		return errPacket
+		return errBadPacket
 	}
+
 	if by != g.rank && g.sync.FailedBy() != by {
 		g.causes.Store(by, f)
 	}

@@ -15,8 +15,8 @@ import (
 // Each rank sends it to all others.
 const payloadBytes = 4 << 10
 
-// errPacket is the error of a packet that no rank sends.
-var errPacket = errors.New("a packet that no rank sends")
+// errBadPacket is the error of a packet that a rank of this program would not have sent.
+var errBadPacket = errors.New("a packet that no rank sends")
 
 // group is a group of ranks as one of them sees it: its own state, and copies of what the others
 // have sent.
@@ -24,35 +24,43 @@ type group struct {
 	sender
 	sync     *groupsync.Group
 	member   *groupsync.Member
-	rest     rest
-	sent     [groupsync.StateWords]uint64 // the words that it has sent; sending guards them
+	rest     rest                         // how this rank waits
+	sent     [groupsync.StateWords]uint64 // this rank's words as the others have them; sending guards them
 	causes   causes
-	slots    groupsync.Slots
+	slots    groupsync.Slots // payloads that are too long for a line
 	lines    lines
 	queries  queries
-	streams  [2]streams // of calls, of P2P
-	stages   stages
+	streams  [2]streams               // messages: of calls, and of P2P
+	stages   stages                   // copies for views
 	joinedAs []atomic.Pointer[string] // by rank: the description of its process, once it has joined
-	nodes    *nodes
-	levels   levels
-	isWorld  bool // it is the job's, and not made of another one
+	nodes    *nodes                   // where the ranks are
+	levels   levels                   // fail with the group
+	isWorld  bool                     // it is the job's, and not made of another one
 }
 
-// newGroup returns a group, to which nothing is delivered before process.addGroup.
+// newGroup returns a group. Packets reach it only after process.addGroup.
 func newGroup(p *process, id uint64, rank int, processOf []int) *group {
 	n := len(processOf)
 	g := &group{
-		sender: sender{process: p, id: id, rank: rank, processOf: processOf},
-		slots:  make(groupsync.Slots, n), queries: queries{replies: make([]reply, n)},
-		streams: [2]streams{newStreams(n), newStreams(n)}, stages: newStages(n), joinedAs: make([]atomic.Pointer[string], n),
+		sender:   sender{process: p, id: id, rank: rank, processOf: processOf},
+		slots:    make(groupsync.Slots, n),
+		queries:  queries{replies: make([]reply, n)},
+		streams:  [2]streams{newStreams(n), newStreams(n)},
+		stages:   newStages(n),
+		joinedAs: make([]atomic.Pointer[string], n),
 	}
+
 	states := make([]*groupsync.State, n)
 	for i := range n {
 		states[i] = new(groupsync.State)
 		g.slots[i] = [2][]byte{make([]byte, payloadBytes), make([]byte, payloadBytes)}
 	}
 
-	g.causes = causes{send: g.sendReason, failures: make([]*transport.Failure, n), reasons: make([][2]reason, n)}
+	g.causes = causes{
+		send:     g.sendReason,
+		failures: make([]*transport.Failure, n),
+		reasons:  make([][2]reason, n),
+	}
 	g.rest = rest{group: g}
 	g.sync = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, &g.rest)
 	g.member = groupsync.NewMember(g.sync, rank, g.slots, false) // rest polls
@@ -67,25 +75,26 @@ func (g *group) sendReason(seq uint64, first bool, why string) {
 	g.sendToAll(head{kind: kindReason, flag: first, number: seq}, []byte(why))
 }
 
-// sendWords sends the words of this rank's state to all others, if they have changed since.
+// sendWords sends the words of this rank's state to all others, unless they have them.
 func (g *group) sendWords() {
 	g.sending.Lock()
 	defer g.sending.Unlock()
 	g.sendNewWords(g.sync.Words(g.rank))
 }
 
-// sendNewWords sends words to all others, if they are new. The caller holds sending.
+// sendNewWords sends words to all others, unless they have them. The caller holds sending.
 //
-// Those of a rank that has left are its last packet: the lines of calls that it has entered come
-// before.
+// The words of a rank that leaves are its last packet. The lines of the calls that it has entered
+// go before them.
 func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
 	if words == g.sent || g.saidGoodbye.Load() {
 		return
 	}
 	g.sent = words
+
 	isLeaving := groupsync.HasDeparted(words)
 	if isLeaving && !g.lines.direct {
-		g.lines.sendOfRank()
+		g.lines.sendOwnLines()
 	}
 	g.sendToAll(head{kind: kindWords, flag: isLeaving && g.lines.mayHoldUp()}, encodeWords(words))
 	g.saidGoodbye.Store(isLeaving)
@@ -98,7 +107,8 @@ func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {
 	return b
 }
 
-// isGoodbye reports whether a packet is the last one that a rank sends to a group.
+// isGoodbye reports whether a packet is the last one that a rank sends to a group: its words, of
+// which the last one says that it has left.
 func isGoodbye(h head, body []byte) bool {
 	return h.kind == kindWords && len(body) == 8*groupsync.StateWords && binary.LittleEndian.Uint64(body[len(body)-8:]) != 0
 }
@@ -107,7 +117,7 @@ func isGoodbye(h head, body []byte) bool {
 func (g *group) storeWords(h head, body []byte) ([]byte, error) {
 	var words [groupsync.StateWords]uint64
 	if len(body) < 8*len(words) {
-		return nil, errPacket
+		return nil, errBadPacket
 	}
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(body[8*i:])
@@ -116,52 +126,56 @@ func (g *group) storeWords(h head, body []byte) ([]byte, error) {
 	return body[8*len(words):], nil
 }
 
-// handle handles a packet for the group.
+// handle handles a packet for the group, from a process. isKept reports that the group keeps the
+// packet's memory until the rank has taken what is in it.
 func (g *group) handle(from int, h head, body, packet []byte) (isKept bool, err error) {
 	if h.from >= len(g.processOf) || g.processOf[h.from] != from {
-		return false, errPacket
+		return false, errBadPacket
 	}
 
 	switch h.kind {
 	case kindJoined:
 		g.joinedAs[h.from].Store(new(string(body)))
+	// What a rank publishes.
 	case kindLines:
 		err = g.lines.handle(body)
 	case kindWords:
-		if _, err = g.storeWords(h, body); h.flag {
+		_, err = g.storeWords(h, body)
+		if h.flag { // the rank leaves, and lines of others may have been on their way through it
 			g.lines.switchToDirect()
 		}
-
 		if isGoodbye(h, body) {
 			g.process.noteGoodbye(from, h)
 		}
 	case kindReason:
 		g.causes.storeReason(h.from, h.number, h.flag, string(body))
+	// Messages and views.
 	case kindPart:
 		isKept, err = g.handlePart(h, body, packet)
 	case kindTaken:
 		out := &g.streams[streamIndex(h.flag)].out[h.from]
 		if h.number > out.posted.Load() {
-			return false, errPacket
+			return false, errBadPacket
 		}
-
 		out.taken.Store(h.number)
 	case kindRound:
 		err = g.handleRound(h, body)
+	// What ranks ask of each other, and decide together.
 	case kindQuery:
 		err = g.replyTo(h.from, h.number, body)
 	case kindReply:
 		err = g.handleReply(h, body)
 	case kindPropose, kindFailed:
 		err = g.handleFailure(h, body)
-
+	// Whether the group was formed.
 	case kindConclude:
 		g.decideVerdict(h.flag)
 	case kindVerdict:
 		g.sync.SetVerdict(h.flag)
 	default:
-		return false, errPacket
+		return false, errBadPacket
 	}
+
 	g.rest.wakeRank()
 	return isKept, err
 }
@@ -179,7 +193,7 @@ func (g *group) storeLine(rank int, number uint64, encoded []byte) {
 	g.sync.Arrive(rank, number, binary.LittleEndian.Uint64(encoded), f, payload)
 }
 
-// addLevel makes an endpoint fail once the group has failed.
+// addLevel adds the endpoint of a level, which fails once the group has failed.
 func (g *group) addLevel(ep transport.Endpoint) {
 	g.levels.add(ep)
 	if f := g.failure(); f != nil {
@@ -187,8 +201,8 @@ func (g *group) addLevel(ep transport.Endpoint) {
 	}
 }
 
-// setFailed makes the failure of a rank the group's in this process, unless it has one, and reports
-// whether it did.
+// setFailed makes the failure of rank `by` the group's in this process, unless it has one already.
+// It reports whether it did.
 func (g *group) setFailed(by int) bool {
 	if !g.sync.SetFailed(g.rank, by) {
 		return false
@@ -203,7 +217,7 @@ func (g *group) failHere(f *transport.Failure) {
 	g.levels.fail(g.failure())
 }
 
-// failHere is that of its group.
+// failHere fails the endpoint's group in this process.
 func (ep *endpoint) failHere(f *transport.Failure) { ep.group.failHere(f) }
 
 // failure returns the group's failure in this process; nil if it has none.

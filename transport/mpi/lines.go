@@ -80,14 +80,15 @@ func (l *lines) send(e *transport.Arrival) {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	c := &l.calls[e.Seq&1]
+
 	line := &c.lines[l.rank]
 	line.number = e.Seq
 	line.encoded = binary.LittleEndian.AppendUint64(line.encoded[:0], e.Hash)
 	for _, w := range e.Fingerprint {
 		line.encoded = binary.LittleEndian.AppendUint64(line.encoded, w)
 	}
-
 	line.encoded = append(line.encoded, e.Payload...)
+
 	c.number, c.known, c.round = e.Seq, 1, 0
 	if l.direct {
 		for to := range l.processOf {
@@ -153,7 +154,6 @@ func (l *lines) sendKnown(to int, ranks ...int) {
 		rank int
 		*rankLine
 	}
-
 	var found []ranksLine
 	for _, rank := range ranks {
 		for i := range l.calls {
@@ -162,11 +162,12 @@ func (l *lines) sendKnown(to int, ranks ...int) {
 			}
 		}
 	}
+
 	l.sendTogether(to, len(found), func(i int) (int, *rankLine) { return found[i].rank, found[i].rankLine })
 }
 
-// sendOfRank sends the lines of this rank to all others. The caller holds sending.
-func (l *lines) sendOfRank() {
+// sendOwnLines sends this rank's lines to all others. The caller holds sending.
+func (l *lines) sendOwnLines() {
 	for to := range l.processOf {
 		if to != l.rank {
 			l.sendKnown(to, l.rank)
@@ -181,7 +182,7 @@ func (l *lines) switchToDirect() {
 	defer l.sending.Unlock()
 	if !l.direct {
 		l.direct = true
-		l.sendOfRank()
+		l.sendOwnLines()
 	}
 }
 
@@ -202,16 +203,16 @@ func (l *lines) handle(body []byte) error {
 	defer l.sending.Unlock()
 	for len(body) > 0 {
 		if len(body) < lineEntry {
-			return errPacket
+			return errBadPacket
 		}
-
 		le := binary.LittleEndian
 		rank, length, number := le.Uint32(body), le.Uint32(body[4:]), le.Uint64(body[8:])
 		body = body[lineEntry:]
+
 		isOther := int64(rank) < int64(len(l.processOf)) && int(rank) != l.rank
 		isLine := length >= uint32(lineHead) && length <= uint32(lineHead+payloadBytes)
 		if !isOther || !isLine || uint64(length) > uint64(len(body)) {
-			return errPacket
+			return errBadPacket
 		}
 		l.storeNew(int(rank), number, body[:length])
 		body = body[length:]

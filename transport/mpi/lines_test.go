@@ -378,7 +378,7 @@ func TestWrongLines(t *testing.T) {
 				if err := g.lines.handle(c.body); c.ok {
 					require.NoError(t, err)
 				} else {
-					require.ErrorIs(t, err, errPacket)
+					require.ErrorIs(t, err, errBadPacket)
 				}
 			}
 		})

@@ -74,18 +74,18 @@ func (p *process) addGroup(g *group) bool {
 		return false
 	}
 
-	packets := e.early
+	early := e.early
 	e.group, e.early, e.processOf, e.hasLeft = g, nil, g.processOf, make([]bool, len(g.processOf))
 	e.hasLeft[g.rank] = true
 	if p.openEndpoints++; p.openEndpoints == 1 {
 		p.stop = make(chan struct{})
 		go p.tend(p.stop)
 	}
-
 	p.mu.Unlock()
-	for _, early := range packets {
-		if !p.handlePacket(g, early.from, early.packet) {
-			p.wire.release(early.packet)
+
+	for _, e := range early {
+		if !p.handlePacket(g, e.from, e.packet) {
+			p.wire.release(e.packet)
 		}
 	}
 	return true
@@ -110,7 +110,7 @@ func (p *process) noteClosed() {
 	}
 }
 
-// removeGroup removes a group.
+// removeGroup removes a group that was freed.
 func (p *process) removeGroup(g *group) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *process) allGroups() (all []*group) {
 	return all
 }
 
-// waitAtMost is until for at most that long.
+// waitAtMost is waitUntil for at most that long.
 func (p *process) waitAtMost(limit time.Duration, done func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -202,14 +202,13 @@ func (p *process) waitUntil(ctx context.Context, done func() bool) {
 	}
 }
 
-// deliverPacket handles a packet.
+// deliverPacket handles a packet from a process. isKept reports that its memory is still in use.
 func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
 	h, body, err := parsePacket(b)
 	if err != nil {
 		p.handleWireError(err)
 		return false
 	}
-
 	if p.unresponsive[from].Load() {
 		p.unresponsive[from].Store(false)
 	}
@@ -217,8 +216,10 @@ func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
 		p.handleProcessPacket(from, h)
 		return false
 	}
+
+	// Hand it to its group, or keep it until that is made.
 	p.mu.Lock()
-	if p.groups[h.group] == nil && p.isDead(from) { // it was cleaned
+	if p.groups[h.group] == nil && p.isDead(from) { // the entry was dropped
 		p.mu.Unlock()
 		return false
 	}
@@ -226,9 +227,9 @@ func (p *process) deliverPacket(from int, b []byte) (isKept bool) {
 	if isKept = e.group == nil && !e.isFreed; isKept {
 		e.early = append(e.early, earlyPacket{from, b})
 	}
-
 	g := e.group
 	p.mu.Unlock()
+
 	switch {
 	case isKept:
 		return true

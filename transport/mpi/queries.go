@@ -125,7 +125,7 @@ func (g *group) replyTo(to int, query uint64, body []byte) error {
 func (g *group) handleReply(h head, body []byte) error {
 	body, err := g.storeWords(h, body)
 	if err != nil || len(body)%8 != 0 || len(body) > 8*len(g.processOf) {
-		return errPacket
+		return errBadPacket
 	}
 	served := make([]uint64, len(body)/8)
 	for i := range served {
@@ -167,12 +167,12 @@ func decodeRanks(b []byte, size int) (ranks []int, err error) {
 	for ; len(b) >= 4; b = b[4:] {
 		rank := binary.LittleEndian.Uint32(b)
 		if int64(rank) >= int64(size) {
-			return nil, errPacket
+			return nil, errBadPacket
 		}
 		ranks = append(ranks, int(rank))
 	}
 	if len(b) > 0 {
-		return nil, errPacket
+		return nil, errBadPacket
 	}
 	return ranks, nil
 }

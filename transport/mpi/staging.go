@@ -119,6 +119,9 @@ func (ep *endpoint) sendRound() {
 	lo, hi := ep.resultLo, ep.resultHi
 	ep.resultLo, ep.resultHi = 0, 0
 	half := g.stages.half(g.rank, next)
+
+	// Make all packets before the first one goes: a rank that has its packet may send a result,
+	// which overwrites the input.
 	packets := ep.packets[:0]
 	for to := range g.processOf {
 		if to == g.rank {
@@ -136,16 +139,16 @@ func (ep *endpoint) sendRound() {
 		for i, n := range [...]int{in.lo, in.hi, lo, hi} {
 			binary.LittleEndian.PutUint32(body[4*i:], uint32(n))
 		}
-
 		n := copy(body[roundHead:], half[in.lo:in.hi])
 		if lo < hi {
 			copy(body[roundHead+n:], g.stages.half(to, ep.round)[lo:hi])
 		}
 		packets = append(packets, b)
 	}
+
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	for to, b := range packets { // a rank that has its packet may send a result, which overwrites the input
+	for to, b := range packets {
 		if to != g.rank {
 			g.postPacket(to, b)
 		}
@@ -159,7 +162,7 @@ func (ep *endpoint) sendRound() {
 // handleRound stores a rank's part of a round.
 func (g *group) handleRound(h head, body []byte) error {
 	if len(body) < roundHead {
-		return errPacket
+		return errBadPacket
 	}
 	var at [4]int
 	for i := range at {
@@ -171,7 +174,7 @@ func (g *group) handleRound(h head, body []byte) error {
 	s := &g.stages.ofRank[h.from]
 	isPart := func(s span) bool { return s.lo <= s.hi && s.hi <= g.stages.pieceBytes }
 	if !isPart(in) || !isPart(result) || len(body) != in.hi-in.lo+result.hi-result.lo || h.number != s.round.Load()+1 {
-		return errPacket
+		return errBadPacket
 	}
 
 	n := copy(g.stages.half(h.from, h.number)[in.lo:in.hi], body)

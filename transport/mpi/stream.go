@@ -71,11 +71,11 @@ func (g *group) handlePart(h head, body, packet []byte) (isKept bool, err error)
 	in := &g.streams[streamIndex(h.flag)].in[h.from]
 	posted := in.posted.Load()
 	if len(body) < partHead || posted-in.taken.Load() >= window {
-		return false, errPacket
+		return false, errBadPacket
 	}
 	total := binary.LittleEndian.Uint64(body)
 	if total > math.MaxInt || uint64(len(body)-partHead) > total {
-		return false, errPacket
+		return false, errBadPacket
 	}
 
 	if isKept = len(packet) > shortPacket; !isKept {
