@@ -41,7 +41,7 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	return newGroup(ranks, parked, cores, func() { hosted.Add(-1) })
 }
 
-// newGroup returns the endpoints of a new group. Each endpoint calls onLeave when it leaves.
+// newGroup returns the endpoints of a new group, by rank. Each calls onLeave when it leaves.
 func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.Endpoint {
 	g := &group{
 		parked:    parked,
@@ -51,38 +51,49 @@ func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.End
 		claimed:   make([]paddedWord, ranks),
 		callBoxes: make(mailboxes, ranks),
 		p2pBoxes:  make(mailboxes, ranks),
+		causes: causes{
+			failures: make([]*transport.Failure, ranks),
+			reasons:  make([][2]atomic.Pointer[reason], ranks),
+		},
 	}
+
 	states := make([]*groupsync.State, ranks)
 	for i := range states {
 		states[i] = new(groupsync.State)
 	}
 	g.Group = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, groupsync.NewGoroutines(ranks))
-	g.causes = causes{failures: make([]*transport.Failure, ranks), reasons: make([][2]atomic.Pointer[reason], ranks)}
-	var slots groupsync.Slots
 
+	var slots groupsync.Slots // parked groups have none
 	if !g.parked {
 		slots = newSlots(ranks)
 	}
+
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {
 		m := groupsync.NewMember(g.Group, i, slots, !g.parked)
-		eps[i] = &endpoint{Member: m, group: g, p2p: p2p{groupsync.NewP2P(m, !g.parked, g.served), g, i}}
+		eps[i] = &endpoint{
+			Member: m, group: g,
+			p2p: p2p{P2P: groupsync.NewP2P(m, !g.parked, g.served), group: g, rank: i},
+		}
 	}
 	return eps
 }
 
-// slotBudget is the length of one slot of all ranks together, in bytes. Inputs travel in slots
-// up to about the length at which reducing all of them costs as much as a second
-// synchronisation: 2 KiB for two ranks, and less for more, because each rank reduces all slots.
+// slotBudget is the sum of the lengths of all ranks' slots, in bytes.
+//
+// Inputs travel in slots up to about the length at which reducing all of them costs as much as a
+// second synchronisation: 2 KiB for two ranks, and less for more, because each rank reduces all
+// slots.
 const slotBudget = 4096
 
+// newSlots returns two slots for each rank, of whole pairs of cache lines.
 func newSlots(ranks int) groupsync.Slots {
 	n := max(slotBudget/ranks, transport.InlineBytes)
 	n = (n + 127) &^ 127
 	slots := make(groupsync.Slots, ranks)
-	for i := range slots {
-		for p := range slots[i] {
-			slots[i][p] = make([]byte, n)
+	for rank := range slots {
+		for half := range slots[rank] {
+			slots[rank][half] = make([]byte, n)
 		}
 	}
 	return slots
@@ -96,11 +107,11 @@ type group struct {
 	onLeave   func()
 	causes    causes
 	handles   []handle
-	callBoxes mailboxes    // messages of calls
-	p2pBoxes  mailboxes    // P2P messages
-	last      lastArriver  // of parked groups
-	claimed   []paddedWord // of groups that poll: by rank, the last call in which its body was claimed
-	further   groupsync.Rendezvous
+	callBoxes mailboxes            // messages of calls
+	p2pBoxes  mailboxes            // P2P messages
+	last      lastArriver          // of parked groups
+	claimed   []paddedWord         // of groups that poll: by rank, the last call in which its body was claimed
+	further   groupsync.Rendezvous // of the ranks that form groups of this one
 	recording sync.Once
 	records   *flight.Heap // after recording
 }
@@ -114,11 +125,12 @@ type handle struct {
 }
 
 // causes implements groupsync.Causes. A rank writes its failure once; other ranks read it only
-// after the group's fail word names that rank. Each rank has two reasons for rejected calls: one
-// for the first call of the latest run, one for the latest call.
+// after the group's fail word names that rank.
 type causes struct {
 	failures []*transport.Failure
-	reasons  [][2]atomic.Pointer[reason]
+	// reasons are by rank: why it rejected the first of the calls that it has rejected in a row, and
+	// why the latest.
+	reasons [][2]atomic.Pointer[reason]
 }
 
 // reason is why a rank rejected call seq. It is immutable.
@@ -131,11 +143,11 @@ func (c *causes) Store(rank int, f *transport.Failure) { c.failures[rank] = f }
 func (c *causes) Load(rank int) *transport.Failure     { return c.failures[rank] }
 
 func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
-	at := &c.reasons[rank][1]
+	r := &c.reasons[rank][1]
 	if first {
-		at = &c.reasons[rank][0]
+		r = &c.reasons[rank][0]
 	}
-	at.Store(&reason{seq, why})
+	r.Store(&reason{seq, why})
 }
 
 func (c *causes) LoadReason(rank int, seq uint64) string {
@@ -153,10 +165,10 @@ type endpoint struct {
 	*groupsync.Member
 	group     *group
 	p2p       p2p
-	seq       int64 // of the current call
-	anyRunner bool  // any rank may run its bodies
-	ran       int64 // bodies that this rank ended in it
-	bodies    bodies
+	seq       int64  // number of the current call
+	anyRunner bool   // of that call: any rank may run its bodies
+	ran       int64  // of that call, in a parked group: how many bodies this rank has run
+	bodies    bodies // of that call, in a group that polls
 	_         [128]byte
 }
 
@@ -204,7 +216,7 @@ func (ep *endpoint) Release(failed bool) error {
 }
 
 // Withdraw implements transport.Endpoint. Other ranks may meanwhile have completed a call whose
-// bodies any rank may run. Rule leaverTestsBodies.
+// bodies any rank may run. (syncmodel: leaverTestsBodies)
 func (ep *endpoint) Withdraw() (ended bool) {
 	switch {
 	case !ep.anyRunner:

@@ -30,7 +30,7 @@ type paddedWord struct {
 // 3.4 us at 64 KiB, and a call with 8 ranks from 4.4 to 2.8 us at 4 B.
 const helpBytes = 256 << 10
 
-// enterParked enters a call of a parked group. Rule countsRejected.
+// enterParked enters a call of a parked group. (syncmodel: countsRejected)
 func (ep *endpoint) enterParked(e *transport.Arrival) (transport.Role, error) {
 	l := &ep.group.last
 	rejected := int64(ep.Rejected())
@@ -41,8 +41,8 @@ func (ep *endpoint) enterParked(e *transport.Arrival) (transport.Role, error) {
 	return ep.followCall(e)
 }
 
-// leadCall runs in the last rank to arrive, while all other ranks sleep or are about to. Rules
-// runnerLooksAtFail, resetThenOpen and completeThenWake.
+// leadCall runs in the last rank to arrive, while all other ranks sleep or are about to.
+// (syncmodel: runnerLooksAtFail, resetThenOpen, completeThenWake)
 func (ep *endpoint) leadCall(e *transport.Arrival) (transport.Role, error) {
 	l := &ep.group.last
 	// A rank that gives up sets the failure, then waits until runners is 0. A runner
@@ -93,7 +93,7 @@ func (ep *endpoint) followCall(e *transport.Arrival) (transport.Role, error) {
 }
 
 // awaitCompletion sleeps until the call is completed. If this rank may help, it also returns when
-// there are bodies to run; the rank then counts as a runner. Rule helpersAreRunners.
+// there are bodies to run; the rank then counts as a runner. (syncmodel: helpersAreRunners)
 func (ep *endpoint) awaitCompletion(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
@@ -123,7 +123,7 @@ func (ep *endpoint) awaitCompletion(mayHelp bool) (help bool, err error) {
 	return false, nil
 }
 
-// claimParked is Claim of parked groups. Rule claimersLookAtFail.
+// claimParked is Claim of parked groups. (syncmodel: claimersLookAtFail)
 func (ep *endpoint) claimParked() (rank int, ok bool) {
 	if ep.Failed() {
 		return 0, false
@@ -136,7 +136,7 @@ func (ep *endpoint) claimParked() (rank int, ok bool) {
 	return int(i), true
 }
 
-// releaseParked is Release of parked groups. Rule lastFinisherCompletes.
+// releaseParked is Release of parked groups. (syncmodel: lastFinisherCompletes)
 func (ep *endpoint) releaseParked(failed bool) error {
 	l := &ep.group.last
 	if failed {
@@ -153,16 +153,16 @@ func (ep *endpoint) releaseParked(failed bool) error {
 	return err
 }
 
-// endRun ends this rank's time as a runner, and wakes the ranks that wait for that. Rule
-// loweringWakes.
+// endRun ends this rank's time as a runner, and wakes the ranks that wait for that. (syncmodel:
+// loweringWakes)
 func (ep *endpoint) endRun() {
 	if ep.group.last.runners.Add(-1) == 0 && ep.Failed() {
 		ep.group.WakeAll()
 	}
 }
 
-// withdrawParked is Withdraw of parked groups. Only runners touch this rank's memory, and no
-// runner starts once the failure is set. Rules leaverWaitsForRunners and leaverTestsCompleted.
+// withdrawParked is Withdraw of parked groups. Only runners touch this rank's memory, and no runner
+// starts once the failure is set. (syncmodel: leaverWaitsForRunners, leaverTestsCompleted)
 func (ep *endpoint) withdrawParked() (ended bool) {
 	l := &ep.group.last
 	ep.StepOut()

@@ -36,17 +36,17 @@ func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 	return 0, false
 }
 
-// claim claims a rank's body in the current call. A rank whose own body another rank has
-// claimed runs no bodies: it counts as done as soon as its body was run. Rule claimsAreCAS.
+// claim claims a rank's body in the current call. A rank whose own body another rank has claimed
+// runs no bodies: it counts as done as soon as its body was run. (syncmodel: claimsAreCAS)
 func (ep *endpoint) claim(rank int) bool {
 	word := &ep.group.claimed[rank]
 	last := word.Load()
 	return last < ep.seq && word.CompareAndSwap(last, ep.seq)
 }
 
-// awaitBodies waits until all bodies were run. This rank counts as done only now, although it
-// ran its own body first: until here it may have touched other ranks' memory. Rule
-// stealThenDone.
+// awaitBodies waits until all bodies were run. This rank counts as done only now, although it ran
+// its own body first: until here it may have touched other ranks' memory. (syncmodel:
+// stealThenDone)
 func (ep *endpoint) awaitBodies(failed bool) error {
 	if failed {
 		return nil

@@ -36,7 +36,7 @@ var maxSleep = 50 * time.Millisecond
 // other ranks compute before they wait as well, up to about 0.3 ms each.
 const maxYield = 600 * time.Microsecond
 
-// Wake implements groupsync.Rest. Rule tokenIsLeft.
+// Wake implements groupsync.Rest. (syncmodel: tokenIsLeft)
 func (p *processes) Wake(sleeper int) {
 	file := &p.segment.file
 	file.mu.RLock()
@@ -52,7 +52,7 @@ func (p *processes) Wake(sleeper int) {
 	})
 }
 
-// Sleep implements groupsync.Rest. Rule kernelCompares.
+// Sleep implements groupsync.Rest. (syncmodel: kernelCompares)
 func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx != nil {
 		stop := context.AfterFunc(ctx, func() { p.Wake(sleeper) })

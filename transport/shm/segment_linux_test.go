@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// own gives a test its own directory for segments. The test fails if it leaves files there.
+// useOwnDirectory gives a test its own directory for segments. The test fails if it leaves files there.
 func useOwnDirectory(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "goccl-test-")

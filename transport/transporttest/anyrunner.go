@@ -7,7 +7,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// work is the Work of AnyRunner calls: so little that one rank runs all bodies, and so
+// workAmounts are the Work of AnyRunner calls: so little that one rank runs all bodies, and so
 // much that several ranks should.
 var workAmounts = [...]int{0, 1, 4 << 10, 16 << 20}
 

@@ -37,8 +37,8 @@ func (r *Member) endGivenUpWait() {
 	}
 }
 
-// awaitRejections waits until every peer has rejected the calls that this rank has rejected. A
-// peer that entered one of them fails the group, which ends the wait. Rule settles.
+// awaitRejections waits until every peer has rejected the calls that this rank has rejected. A peer
+// that entered one of them fails the group, which ends the wait. (syncmodel: settles)
 func (r *Member) awaitRejections() error {
 	first, last := r.call.rejected, r.call.seq-1
 	for peer, p := range r.group.states {
@@ -54,7 +54,7 @@ func (r *Member) awaitRejections() error {
 }
 
 // Publish makes this rank's line of the call visible and wakes the ranks that wait for it.
-// Rule twoLines.
+// (syncmodel: twoLines)
 func (r *Member) Publish(e *transport.Arrival) {
 	l := &r.state.line[e.Seq&1]
 	if copy(l.payload[:r.inlineBytes], e.Payload) < len(e.Payload) {
@@ -119,8 +119,8 @@ func (r *Member) Compare() error {
 // after its arrival is visible and all peers have arrived: the rank that failed may have looked
 // before this one arrived. Only here a failure takes precedence over the arrival of all ranks.
 //
-// A rank does not call it in a call that shows it all payloads: others may have succeeded in
-// that call before the group failed. Rule failBeatsReached.
+// A rank does not call it in a call that shows it all payloads: others may have succeeded in that
+// call before the group failed. (syncmodel: failBeatsReached)
 func (r *Member) Admit() error {
 	if r.call.exposed && r.Failed() {
 		return transport.ErrFailed

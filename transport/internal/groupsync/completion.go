@@ -1,13 +1,13 @@
 package groupsync
 
-// Complete implements transport.Endpoint. Rule completionSync.
+// Complete implements transport.Endpoint. (syncmodel: completionSync)
 func (r *Member) Complete() error {
 	r.Done(r.rank)
 	return r.AwaitDone()
 }
 
-// Done marks a rank's body in the current call as over: this rank's own, or another rank's
-// that this rank has run. Rule everyStoreWakes.
+// Done marks a rank's body in the current call as over: this rank's own, or another rank's that
+// this rank has run. (syncmodel: everyStoreWakes)
 func (r *Member) Done(rank int) {
 	r.group.states[rank].done.Store(r.call.seq)
 	r.budgets.woke = r.group.wakeWaiters(rank)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Withdraw implements transport.Endpoint for calls in which each rank runs its own body. Rules
-// earlyLeave and deadAreOut.
+// Withdraw implements transport.Endpoint for calls in which each rank runs its own body.
+// (syncmodel: earlyLeave, deadAreOut)
 func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.call.exposed || !r.state.hasArrived(r.call.seq) {
@@ -26,7 +26,7 @@ func (r *Member) Withdraw() (ended bool) {
 }
 
 // StepOut marks this rank as having left the current call on a failure, and wakes all ranks.
-// Rule outOfEveryCall.
+// (syncmodel: outOfEveryCall)
 func (r *Member) StepOut() {
 	if r.state.waitOn.Load()&gaveUp != 0 { // the failure is recorded: no other rank looks for one to blame
 		r.state.waitOn.Store(0)

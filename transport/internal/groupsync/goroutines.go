@@ -15,7 +15,7 @@ func NewGoroutines(ranks int) Goroutines {
 	return g
 }
 
-// Wake implements Rest. Rule tokensStay.
+// Wake implements Rest. (syncmodel: tokensStay)
 func (g Goroutines) Wake(sleeper int) {
 	select {
 	case g[sleeper] <- struct{}{}:

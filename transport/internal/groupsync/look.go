@@ -55,9 +55,9 @@ func (r *Member) checkSelf() interruption {
 	return r.call.checkContext()
 }
 
-// checkPeers looks at all peers, because any missing peer makes the wait pointless. It skips
-// them if no event has occurred since a look that found calm: no peer had left, or rejected
-// this call or a later one. Rules looksAtAll, calmBefore and calmIsQuiet.
+// checkPeers looks at all peers, because any missing peer makes the wait pointless. It skips them
+// if no event has occurred since a look that found calm: no peer had left, or rejected this call or
+// a later one. (syncmodel: looksAtAll, calmBefore, calmIsQuiet)
 func (r *Member) checkPeers(why purpose) (i interruption, who int) {
 	events := r.group.words.events.Load()
 	if events == r.calmEvents && !r.suspicion.hasArisen {
@@ -79,7 +79,7 @@ func (r *Member) checkPeers(why purpose) (i interruption, who int) {
 
 // checkPeer checks whether peer has ended a wait for it. It loads departed first, because what a
 // rank did before it left counts. It judges departed last, because a rank that rejects a call and
-// then leaves has rejected it. Rules departedThenWord and rejectedBeatsDeparted.
+// then leaves has rejected it. (syncmodel: departedThenWord, rejectedBeatsDeparted)
 func (r *Member) checkPeer(peer int, why purpose) interruption {
 	if peer == r.rank {
 		return none

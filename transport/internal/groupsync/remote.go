@@ -30,9 +30,8 @@ type Remote interface {
 // StateWords is the number of words of a State beside its lines.
 const StateWords = 8
 
-// sharedWords returns the words in the order in which a process must see them change: it is the
-// order in
-// which their rank stores them, where that matters.
+// sharedWords returns the words in the order in which a process must see them change: where that
+// matters, it is the order in which their rank stores them.
 func (s *State) sharedWords() [StateWords]*atomic.Uint64 {
 	return [...]*atomic.Uint64{&s.done, &s.out, &s.rejectedFirst, &s.rejectedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.departed}
 }
@@ -104,7 +103,7 @@ func (g *Group) Decided() bool { return g.words.verdict.Load() != undecided }
 // FailedBy returns the rank whose failure is the group's in this process, -1 if it has none.
 func (g *Group) FailedBy() int { return int(g.words.fail.Load()) - 1 }
 
-// Left reports whether rank has left the group.
+// HasDeparted reports whether rank has left the group.
 func (g *Group) HasDeparted(rank int) bool { return g.states[rank].departed.Load() != 0 }
 
 // IsWaiting reports whether a sleeper has announced that it sleeps.

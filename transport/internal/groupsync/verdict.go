@@ -17,7 +17,7 @@ type verdict struct {
 	mu     sync.Mutex                        // one goroutine of the rank at a time is in Fail
 }
 
-// Fail implements transport.Endpoint. Rule firstCause.
+// Fail implements transport.Endpoint. (syncmodel: firstCause)
 //
 // Where ranks share no memory, the first of several goroutines of the rank stores its failure.
 func (v *verdict) Fail(f *transport.Failure) *transport.Failure {

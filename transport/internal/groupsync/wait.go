@@ -27,7 +27,7 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 
 // awaitCondition returns when a condition holds that peer brings about, or when the wait is
 // interrupted. The condition takes precedence over an interruption: it is tested once more.
-// Rules secondTest and, for the rounds of staging, arrivalBeatsFail.
+// (syncmodel: secondTest, and arrivalBeatsFail for rounds of staging)
 func (r *Member) awaitCondition(holds func() bool, peer int, why purpose) error {
 	w := wait{wakes: r.budgets.woke}
 	defer r.endWait(&w)
@@ -77,8 +77,8 @@ func (r *Member) WakeWaiter(rank int) { r.budgets.woke = r.group.wakeWaiter(r.ra
 func (r *Member) WakeWaiters() { r.budgets.woke = r.group.wakeWaiters(r.rank) }
 
 // step is one step of a wait: a pause, a yield, an announcement or a sleep. The caller then
-// tests the awaited word. Rules freshLook (looked), flagThenTest (announced) and testAfterTake
-// (woken).
+// tests the awaited word. (syncmodel: freshLook when it looked, flagThenTest when it announced,
+// testAfterTake when it was woken)
 func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
 	if w.woken { // and the awaited word was not there yet
 		w.woken = false
