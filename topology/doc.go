@@ -28,7 +28,7 @@
 // extent of 1) has no neighbours in its two directions, so that no kernel sends a message to
 // itself by accident. In a ring of two ranks both directions lead to the same peer: a kernel
 // that exchanges in both directions then has two messages in flight between the same two
-// ranks, and must not tell them apart by the peer alone. On a mesh of extent 2 the peer lies
+// ranks, and cannot tell them apart by the peer alone. On a mesh of extent 2 the peer lies
 // in one direction only.
 //
 // A [Ring] is the arithmetic of ring algorithms: next, previous, and the blocks of a buffer

@@ -17,7 +17,7 @@ type child struct {
 	env  []string // NAME=value, added to this process's environment
 }
 
-// grace is how long a launcher that was asked to end may take to clean up.
+// graceTime is how long a launcher that was asked to end may take to clean up.
 const graceTime = 5 * time.Second
 
 // childMark is the environment variable that marks all descendants of a child. Their process

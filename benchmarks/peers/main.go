@@ -182,7 +182,7 @@ func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer)
 	return rows, failed
 }
 
-// wrongResults names the contestants with wrong results.
+// checkResults names the contestants with wrong results.
 func checkResults(rows []table.Row) error {
 	var all []error
 	for _, r := range rows {

@@ -8,9 +8,9 @@ import (
 	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
-// merge makes one row of all passes of a contestant over a size: the medians of their p50, p90 and
-// p99, the least of their p50 and of all calls, the sum of passes, calls and errors. Contestants
-// keep the order of their first rows.
+// mergePasses makes one row of all passes of a contestant over a size: the medians of their p50,
+// p90 and p99, the least of their p50 and of all calls, the sum of passes, calls and errors.
+// Contestants keep the order of their first rows.
 func mergePasses(rows []table.Row) (merged []table.Row) {
 	type key struct {
 		table.Contestant
@@ -61,7 +61,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// contestants returns those that have rows, in the order of their first rows.
+// listContestants returns those that have rows, in the order of their first rows.
 func listContestants(rows []table.Row) (all []table.Contestant) {
 	for _, r := range rows {
 		if !slices.Contains(all, r.Contestant) {
@@ -71,7 +71,7 @@ func listContestants(rows []table.Row) (all []table.Contestant) {
 	return all
 }
 
-// find returns the row of a contestant for a size, if any.
+// findRow returns the row of a contestant for a size, if any.
 func findRow(rows []table.Row, c table.Contestant, ranks, bytes int) (table.Row, bool) {
 	i := slices.IndexFunc(rows, func(r table.Row) bool {
 		return r.Contestant == c && r.Ranks == ranks && r.Bytes == bytes

@@ -9,7 +9,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// with adds options to a subject.
+// withOptions adds options to a subject.
 func withOptions(s *subject, opts ...Option) *subject {
 	s.more = newSubject(s.algorithm, opts).more
 	return s

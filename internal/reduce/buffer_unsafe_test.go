@@ -25,7 +25,7 @@ func newBuffer[T element](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
 	return b
 }
 
-// place makes room for n elements and their guards.
+// newRoom makes room for n elements and their guards.
 func newRoom[T element](n, offset int) buffer[T] {
 	size := int(unsafe.Sizeof(T(0)))
 	room := make([]T, guards+64/size+n+guards)

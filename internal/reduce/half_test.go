@@ -266,7 +266,7 @@ func TestHalvesAreRoundedOnce(t *testing.T) {
 	t.Run("bfloat16", func(t *testing.T) { testRoundedOnce(t, BFloat16, brain16, 256, 0x1.fep126) })
 }
 
-// coarse is the first integer x for which x+1 is not representable.
+// testRoundedOnce takes coarse, the first integer x for which x+1 is not representable.
 func testRoundedOnce[T float16 | bfloat16](t *testing.T, typ Type, f format[T], coarse, large float64) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for _, c := range []struct {
