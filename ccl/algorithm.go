@@ -49,7 +49,7 @@ type Kernel struct {
 	// float32.
 	AnyRunner bool
 	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
-	// (View.Mine), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its
+	// (View.Part), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its
 	// own block; in a gather, nothing except on the root. Transports that copy can then skip the part
 	// of a rank's input that only the rank itself reads, and those that send can send each rank its
 	// part alone. It has no effect on other collectives.

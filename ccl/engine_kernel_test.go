@@ -245,7 +245,7 @@ func TestKernelDropsFailedFold(t *testing.T) {
 		deaf := &ccl.Kernel{Run: func(c *ccl.Call) error {
 			return c.View(func(v *ccl.View) error {
 				group[c.Rank()].Abort(errKernel)
-				_ = v.ReduceToAll(v.Mine())
+				_ = v.ReduceToAll(v.Part())
 				return nil
 			})
 		}}

@@ -93,9 +93,9 @@ func (v *View) Input(rank int) Buffer {
 	return Buffer{data: v.inputs.input(v, rank), shift: v.call.out.shift}
 }
 
-// Mine returns the part of the piece that this execution reduces. The parts of all ranks make up
+// Part returns the part of the piece that this execution reduces. The parts of all ranks make up
 // the piece. It may be empty, and it is the whole piece where every rank reduces for itself.
-func (v *View) Mine() Range { return v.part }
+func (v *View) Part() Range { return v.part }
 
 // whole returns the elements of the piece.
 func (v *View) whole() Range { return Range{0, v.Len()} }
@@ -103,7 +103,7 @@ func (v *View) whole() Range { return Range{0, v.Len()} }
 // ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in
 // one pass, applies the operation's epilogue, and stores the result to the same elements of all
 // ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
-// rank reduces its part (Mine), at once or in consecutive ranges. The kernel reads no inputs in
+// rank reduces its Part, at once or in consecutive ranges. The kernel reads no inputs in
 // other ranks' parts, and none in a range that it has reduced: results may replace them.
 func (v *View) ReduceToAll(part Range) error {
 	c := v.call
@@ -153,7 +153,7 @@ func (v *View) Reduce(dst Buffer, at int) error {
 
 // ScanToAll reduces the range of all ranks' inputs in rank order and stores to the same elements
 // of every rank's output the result so far: in a scan including that rank's own input; in an
-// exclusive scan without it, and nothing on rank 0. Every rank does its part (Mine).
+// exclusive scan without it, and nothing on rank 0. Every rank does its Part.
 func (v *View) ScanToAll(part Range) error {
 	lo, hi, err := v.bytes(part)
 	if err != nil || lo == hi {

@@ -75,7 +75,7 @@ func viewCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 
 func reduceToAll(c *ccl.Call) error {
 	return c.View(func(v *ccl.View) error {
-		return v.ReduceToAll(v.Mine())
+		return v.ReduceToAll(v.Part())
 	})
 }
 
@@ -88,7 +88,7 @@ func reduceScatter(c *ccl.Call) error {
 
 func scan(c *ccl.Call) error {
 	return c.View(func(v *ccl.View) error {
-		return v.ScanToAll(v.Mine())
+		return v.ScanToAll(v.Part())
 	})
 }
 

@@ -86,7 +86,7 @@ func lessThan(op ccl.Op, acc, x float64) float64 {
 // sumsInScratch adds to scratch memory that it takes for zeroed.
 func sumsInScratch(c *ccl.Call, v *ccl.View) error {
 	if c.Shape().Op == ccl.Min {
-		return v.ReduceToAll(v.Mine())
+		return v.ReduceToAll(v.Part())
 	}
 	sums := c.Scratch(c.Out().Len())
 	for r := range c.Size() {

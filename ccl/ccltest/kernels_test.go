@@ -161,7 +161,7 @@ func viewReduce(f fault) func(*ccl.Call) error {
 			}
 		}
 		return c.View(func(v *ccl.View) error {
-			mine := v.Mine()
+			mine := v.Part()
 			switch f {
 			case firstPiece:
 				if v.Offset() > 0 {

@@ -55,7 +55,7 @@ func supports(s ccl.Shape) error {
 func allReduce(c *ccl.Call) error {
 	block := int(ccl.ParamsOf[Params](c).Block) / c.Shape().DType.Size()
 	return c.View(func(v *ccl.View) error {
-		part := v.Mine() // the part of this piece that this rank reduces
+		part := v.Part() // the part of this piece that this rank reduces
 		for lo := part.Lo; lo < part.Hi; lo += block {
 			if err := v.ReduceToAll(ccl.Range{Lo: lo, Hi: min(lo+block, part.Hi)}); err != nil {
 				return err
