@@ -74,19 +74,9 @@ func Blame(ranks []Rank) Verdict {
 		}
 	}
 
+	bounds := latestTimes(ranks, named)
 	slices.SortStableFunc(order, func(a, b int) int {
-		if c := cmp.Compare(weights[a], weights[b]); c != 0 {
-			return c
-		}
-
-		aLost, bLost := named[a] == PeerLost, named[b] == PeerLost
-		if ranks[a].Report == nil && ranks[b].Report == nil && aLost != bLost {
-			if aLost {
-				return -1
-			}
-			return 1
-		}
-		return ranks[a].when().Compare(ranks[b].when())
+		return cmp.Or(cmp.Compare(weights[a], weights[b]), bounds[a].Compare(bounds[b]), ranks[a].when().Compare(ranks[b].when()))
 	})
 
 	v := Verdict{Cause: Unknown, Reporter: -1, Order: order}
@@ -145,6 +135,27 @@ func (r *Rank) weigh(i int, named Kind) int {
 // isByOthers reports whether only other ranks made rank number i fail.
 func (p *Report) isByOthers(i int) bool {
 	return p.Kind != 0 && p.Kind != Canceled && !slices.Contains(p.Ranks, i)
+}
+
+// latestTimes returns by when each rank had failed. A death is seen late: a rank that others have
+// lost died before all that they have not, where neither reported.
+func latestTimes(ranks []Rank, named []Kind) []time.Time {
+	times := make([]time.Time, len(ranks))
+	var unnamed time.Time // the first death of a rank that others have not lost
+	for i, r := range ranks {
+		times[i] = r.when()
+		isDeath := r.HasFailed && r.Report == nil && named[i] != PeerLost
+		if isDeath && (unnamed.IsZero() || times[i].Before(unnamed)) {
+			unnamed = times[i]
+		}
+	}
+
+	for i, r := range ranks {
+		if r.Report == nil && named[i] == PeerLost && !unnamed.IsZero() && !times[i].Before(unnamed) {
+			times[i] = unnamed.Add(-1)
+		}
+	}
+	return times
 }
 
 // when is the time of the rank's failure, as exactly as known.

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,35 @@ func TestBlame(t *testing.T) {
 		require.Equal(t, c.cause, v.Cause, c.name)
 		require.Equal(t, c.blamed, v.Blamed, c.name)
 		require.Equal(t, c.reporter, v.Reporter, c.name)
+	}
+}
+
+// The verdict does not depend on the numbers of the ranks: a death is seen late, and the one that
+// others have lost came before the other.
+func TestBlameOfAnyNumbering(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	failed := map[string]Rank{
+		"lost":     {HasFailed: true, Ended: at(7)},
+		"died":     {HasFailed: true, Ended: at(5)},
+		"error":    {HasFailed: true, Report: &Report{Time: at(6)}},
+		"reporter": {HasFailed: true, Report: &Report{Kind: PeerLost, Time: at(8)}},
+	}
+	for _, names := range [][]string{
+		{"lost", "died", "error"}, {"lost", "error", "died"}, {"died", "lost", "error"},
+		{"died", "error", "lost"}, {"error", "lost", "died"}, {"error", "died", "lost"},
+	} {
+		names = append(names, "reporter")
+		failed["reporter"].Report.Ranks = []int{slices.Index(names, "lost")}
+		ranks := make([]Rank, len(names))
+		for i, name := range names {
+			ranks[i] = failed[name]
+		}
+
+		var order []string
+		for _, i := range Blame(ranks).Order {
+			order = append(order, names[i])
+		}
+		require.Equal(t, []string{"lost", "died", "error", "reporter"}, order, "%q", names)
 	}
 }
 
