@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"syscall"
@@ -113,11 +114,12 @@ func (l *launcher) exits() []Rank {
 	return all
 }
 
-// jobError returns Run's error for a job that started.
+// jobError returns Run's error for a job that started: why it failed, and what was lost of it.
 func (l *launcher) jobError() error {
+	lost := errors.Join(l.outputError(), l.flight.err)
 	f := &l.failure
 	if !f.hasCome() {
-		return l.outputError()
+		return lost
 	}
 
 	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after}
@@ -128,6 +130,10 @@ func (l *launcher) jobError() error {
 				l.ranks[i].addOutput(e, i)
 			}
 		}
+	}
+
+	if lost != nil {
+		return errors.Join(e, lost)
 	}
 	return e
 }

@@ -110,7 +110,7 @@ func (r Rank) fate() string {
 	case r.Asked == 0:
 		return "failed as well, with " + r.How()
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
-		return "killed, because it had not ended"
+		return "killed, because still running"
 	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
 		return "ended by " + SignalName(r.Asked)
 	}

@@ -124,7 +124,7 @@ func TestEndedError(t *testing.T) {
     b
   ranks 0, 2, 3: ended by SIGTERM
   rank 4: ended after SIGTERM, with exit status 1
-  rank 5: killed, because it had not ended
+  rank 5: killed, because still running
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
 	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}

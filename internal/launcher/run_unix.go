@@ -5,7 +5,6 @@ package launcher
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -94,11 +93,7 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, &RefusedError{statusFailed, err}
 	}
-	outcome := &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits()}
-	if l.flight.err != nil {
-		return outcome, errors.Join(l.jobError(), l.flight.err)
-	}
-	return outcome, l.jobError()
+	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits()}, l.jobError()
 }
 
 // newName returns a unique job name.

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -295,6 +296,13 @@ func TestTee(t *testing.T) {
 	require.Equal(t, "one\ntwo\n", shown.String())
 	require.ErrorIs(t, l.jobError(), os.ErrClosed)
 	require.ErrorContains(t, l.jobError(), "--tee: ")
+
+	// Beside a rank that fails it is an error as well.
+	l.failure = failure{seen: 1, cause: CauseFailed, blamed: []int{1}}
+	require.ErrorIs(t, l.jobError(), os.ErrClosed)
+	ended, isEnded := errors.AsType[*EndedError](l.jobError())
+	require.True(t, isEnded)
+	require.Equal(t, 1, ended.First)
 }
 
 // A crash in a goroutine of its own is shown by its message, functions and start, also through `go
@@ -365,7 +373,7 @@ func TestGrace(t *testing.T) {
 	r.signals <- syscall.SIGTERM
 	e := r.failure(t)
 	require.Equal(t, 143, e.ExitCode())
-	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because it had not ended$`, e.Error())
+	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because still running$`, e.Error())
 }
 
 // Signals are forwarded unchanged. A rank that ends with 0 then has not failed,
