@@ -43,11 +43,14 @@ func (s *segment) attach(w *waiting) error {
 // to this job.
 func (s *segment) join(f *found, w *waiting) (again bool, err error) {
 	s.header.id = f.header.id
+	isRemoved := f.isRemoved() // asked once, since it may become so between two cases
 	switch {
 	case f.verdict == ready:
 		return true, nil
-	case f.verdict == abandoned && (f.isHeld || f.isRemoved()):
+	case f.verdict == abandoned && (f.isHeld || isRemoved):
 		return false, f.whyAbandoned()
+	case !f.isHeld && isRemoved:
+		return true, nil
 	case !f.isHeld:
 		return s.joinDead(f, w)
 	}
@@ -65,12 +68,9 @@ func (f *found) isRemoved() bool {
 	return unix.Fstat(f.fd, st) == nil && st.Nlink == 0
 }
 
-// joinDead is join for a file whose creator is dead. It returns an error, unless the file may be a
-// leftover, which rank 0 of this job replaces.
+// joinDead is join for a file whose creator is dead and has not removed it. It returns an error,
+// unless the file may be a leftover, which rank 0 of this job replaces.
 func (s *segment) joinDead(f *found, w *waiting) (again bool, err error) {
-	if f.isRemoved() {
-		return true, nil
-	}
 	if f.header.name == s.header.name && s.mayBeLeftover(f) {
 		w.leftover = f.leftoverError()
 		atPoint("waiting")
