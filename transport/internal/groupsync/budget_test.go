@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,10 +193,16 @@ func TestWaiting(t *testing.T) {
 	defer runtime.GOMAXPROCS(old)
 	b := newBudget(true, nil)
 	var done sync.WaitGroup
+	var isOver atomic.Bool
 	for range 3 {
-		done.Go(func() {})
+		done.Go(func() {
+			for !isOver.Load() {
+				runtime.Gosched()
+			}
+		})
 	}
 	require.GreaterOrEqual(t, countWaiting(b.goroutines), uint64(3))
+	isOver.Store(true)
 	done.Wait()
 	require.Zero(t, testing.AllocsPerRun(100, func() { countWaiting(b.goroutines) }))
 }
