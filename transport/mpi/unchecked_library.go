@@ -92,7 +92,7 @@ func checkTag(tag int) error {
 	return nil
 }
 
-// uncheckedSpinTime is how long poll polls before it sleeps in between.
+// uncheckedSpinTime is how long pollRequest polls before it sleeps in between.
 const uncheckedSpinTime = 500 * time.Microsecond
 
 // pollRequest waits until a transfer has ended, or ctx ends.

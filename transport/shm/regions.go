@@ -38,7 +38,7 @@ type regionMemory interface {
 	bytes() []byte
 	// leave marks the region as no longer used by this rank.
 	leave()
-	// left reports whether all ranks have called leave.
+	// isUnused reports whether all ranks have called leave.
 	isUnused() bool
 	// discard frees the memory, which ranks may still have mapped. All ranks have left it.
 	discard()
