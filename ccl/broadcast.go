@@ -29,9 +29,9 @@ func (e *engine) broadcast(ctx context.Context, a *arguments, opts []CallOption)
 // collective starts, and nothing else.
 //
 // Rejected with ErrInvalidCommunicator, ErrClosed, ErrConcurrentUse, or *InvalidArgumentError (ctx
-// is nil). Fails with *CollectiveFailedError, which wraps *TimeoutError with the ranks that have
-// not entered it, *PeerLostError, *AbortedError, *MismatchError if ranks make another call, or the
-// error of ctx.
+// is nil). Fails with *CollectiveFailedError, which wraps *transport.TimeoutError with the ranks
+// that have not entered it, *transport.PeerLostError, *transport.AbortedError, *MismatchError if
+// ranks make another call, or the error of ctx.
 func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
 	return c.makeCall(ctx, &arguments{coll: CollBarrier}, nil, opts)
 }

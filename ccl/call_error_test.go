@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/transport"
 )
 
 var codeLine = regexp.MustCompile(`\S+\.go:\d+`)
@@ -83,7 +84,7 @@ func TestCallErrorSaysWhatTheLostDid(t *testing.T) {
 		require.NoError(t, errors.Join(each(3, func(r int) error { return sum(g[r], 6, ccl.WithLabel("loss")) })...))
 		require.NoError(t, g[2].Close())
 		last := `; rank 2 last made call 1, all_reduce "loss" of 6 float32 by direct`
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		_, err := ccl.Recv(bg, g[1], make([]int32, 1), 2, 0)
 		require.ErrorAs(t, err, &lost)
 		require.ErrorContains(t, err, last)
@@ -95,7 +96,7 @@ func TestCallErrorSaysWhatTheLostDid(t *testing.T) {
 		g = group(t, connect, 2)
 		require.NoError(t, errors.Join(each(2, func(r int) error { return g[r].Barrier(bg) })...))
 		_, err = ccl.Recv(bg, g[0], make([]int32, 1), 1, 0, ccl.WithTimeout(time.Millisecond))
-		require.ErrorAs(t, err, new(*ccl.TimeoutError))
+		require.ErrorAs(t, err, new(*transport.TimeoutError))
 		require.ErrorContains(t, err, "; rank 1 last made call 1, barrier")
 	})
 }
@@ -148,20 +149,23 @@ func TestCallErrorOfRequest(t *testing.T) {
 			g := join(t, connect, s)
 			_, _, line, _ := runtime.Caller(0)
 			for _, err := range each(2, func(r int) error {
-				request := ccl.AllReduceInit(g[r], make([]int8, 4), make([]int8, 3), ccl.Sum, ccl.WithLabel("loss"))
-				_ = request.Start(bg).Wait(bg)
-				return request.Start(bg).Wait(bg)
+				var w ccl.Work
+				label, async, send, recv := ccl.WithLabel("loss"), ccl.WithWork(&w), make([]int8, 4), make([]int8, 3)
+				_ = ccl.AllReduce(bg, g[r], send, recv, ccl.Sum, label, async)
+				_ = w.Wait(bg)
+				_ = ccl.AllReduce(bg, g[r], send, recv, ccl.Sum, label, async)
+				return w.Wait(bg)
 			}) {
 				require.Equal(t, want, withoutLines(err))
 				var call *ccl.CallError
 				require.ErrorAs(t, err, &call)
 				require.True(t, call.Async)
-				require.Equal(t, line+4, call.Line, "of the second start, and of Wait")
+				require.Equal(t, line+map[bool]int{true: 6, false: 7}[debug], call.Line, "of the second start, or of Wait")
 				require.Equal(t, !debug, call.Waited)
 			}
 		}
 		var none *ccl.Communicator
-		err := ccl.AllReduceInit(none, []int8{1}, []int8{1}, ccl.Sum, ccl.WithLabel("loss")).Start(bg).Wait(bg)
+		err := repeat(none, []int8{1}, []int8{1}, ccl.Sum, ccl.WithLabel("loss"))(bg).Wait(bg)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
 		require.Contains(t, withoutLines(err), `("loss" at LINE)`)
 	})

@@ -43,7 +43,7 @@ func TestCloseAtTheBeginOfACall(t *testing.T) {
 				ep.armed = true
 				errs := each(2, func(r int) error { return sum(g[r], n) })
 				require.ErrorIs(t, errs[0], ccl.ErrClosed)
-				lost, ok := errors.AsType[*ccl.PeerLostError](errs[1])
+				lost, ok := errors.AsType[*transport.PeerLostError](errs[1])
 				require.True(t, ok, "%v", errs[1])
 				require.Equal(t, 0, lost.Rank)
 			})

@@ -253,10 +253,10 @@ func (c *Communicator) LastChoice() Choice {
 	return c.engine.call.plan.choice
 }
 
-// Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError.
-// Later calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped:
-// call Drain first, or wait for each. *UnfinishedError counts and names them, unless the group has
-// failed. ErrInvalidCommunicator: c is nil.
+// Close leaves the group. It never waits. A rank that still needs this one gets
+// transport.PeerLostError. Later calls return ErrClosed. Closing twice is a no-op. Works that have
+// not ended are dropped: call Drain first, or wait for each. *UnfinishedError counts and names
+// them, unless the group has failed. ErrInvalidCommunicator: c is nil.
 func (c *Communicator) Close() error {
 	if c == nil {
 		return c.unmade("close")
@@ -275,10 +275,11 @@ func (c *Communicator) Close() error {
 	return errors.Join(err, c.engine.holds.drop())
 }
 
-// Abort fails the group on all ranks, including calls that are running: they get AbortedError with
-// this rank and cause. If cause is itself an *AbortedError (not a wrapped one), it passes on that
-// another rank gave up, and they get that error. Abort never waits. It does nothing if the group
-// has failed, has one rank, or is nil. Any goroutine may call it at any time.
+// Abort fails the group on all ranks, including calls that are running: they get
+// transport.AbortedError with this rank and cause. If cause is itself an *transport.AbortedError
+// (not a wrapped one), it passes on that another rank gave up, and they get that error. Abort never
+// waits. It does nothing if the group has failed, has one rank, or is nil. Any goroutine may call
+// it at any time.
 func (c *Communicator) Abort(cause error) {
 	if c == nil || c.engine.size == 1 {
 		return // such a group cannot fail
@@ -290,7 +291,7 @@ func (c *Communicator) Abort(cause error) {
 		return // closed
 	}
 	by := c.engine.rank
-	if passed, ok := cause.(*AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.engine.size { //nolint:errorlint // a wrapped one is this rank's own cause
+	if passed, ok := cause.(*transport.AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.engine.size { //nolint:errorlint // a wrapped one is this rank's own cause
 		by, cause = passed.By, passed.Cause
 	}
 	c.engine.ep.Fail(&transport.Failure{

@@ -55,8 +55,9 @@
 // # Failure
 //
 // A group is fail-stop: the first failure is the failure of all ranks, and every later call returns
-// it. [CollectiveFailedError] wraps a [MismatchError], [TimeoutError], [PeerLostError],
-// [AbortedError], [KernelPanicError] or the error of a context; errors.As and errors.Is find them.
+// it. [CollectiveFailedError] wraps a [MismatchError], [transport.TimeoutError],
+// [transport.PeerLostError], [transport.AbortedError], [KernelPanicError] or the error of a
+// context; errors.As and errors.Is find them.
 //
 // Rejected arguments are [InvalidBufferSizeError], [InvalidRootError], [InvalidArgumentError],
 // [ErrNotImplemented], or the error of a context that had ended before the call. If all ranks

@@ -100,7 +100,7 @@ func TestDrainWithoutPeers(t *testing.T) {
 		}
 		require.NoError(t, g[1].Close())
 		err := g[0].Drain(bg)
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		require.ErrorAs(t, err, &lost)
 		require.Equal(t, 1, lost.Rank)
 		for _, w := range works {
@@ -178,7 +178,7 @@ func TestDrainHasOneCauseOnce(t *testing.T) {
 		require.Regexp(t, `^ccl: (barrier|recv) .*, rank 0: .*`+fmt.Sprintf(`; this failure has ended %d Works of this rank \(asynchronous, .*\)$`, works), err.Error())
 		require.Equal(t, 1, strings.Count(err.Error(), empty.Error()), "%v", err)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator, "it has the errors of later Works as well")
-		var aborted *ccl.AbortedError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, err, &aborted)
 		require.Equal(t, 1, aborted.By)
 		require.NoError(t, g[0].Drain(bg))

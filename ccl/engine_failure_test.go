@@ -333,7 +333,7 @@ func TestTimeoutNamesTheMissing(t *testing.T) {
 		allSum(t, group, 100)
 		err := sum(group[0], 100, ccl.WithTimeout(30*time.Millisecond))
 		missing := func(err error) bool {
-			timeout, ok := errors.AsType[*ccl.TimeoutError](err)
+			timeout, ok := errors.AsType[*transport.TimeoutError](err)
 			return ok && slices.Equal(timeout.Missing, []int{1}) && timeout.Seq == 2 && len(timeout.Behind) == 0
 		}
 		require.True(t, missing(err), "%v", err)
@@ -366,7 +366,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 			return sum(group[r], 9, ccl.WithAlgorithm("stuck"), ccl.WithTimeout(200*time.Millisecond))
 		})
 		for _, err := range errs {
-			var timeout *ccl.TimeoutError
+			var timeout *transport.TimeoutError
 			require.ErrorAs(t, err, &timeout)
 			require.Equal(t, []int{1}, timeout.Behind)
 			require.Empty(t, timeout.Missing)
@@ -389,7 +389,7 @@ func TestPeerLost(t *testing.T) {
 			return sum(group[r], 1000)
 		})
 		lost := func(err error) bool {
-			lost, ok := errors.AsType[*ccl.PeerLostError](err)
+			lost, ok := errors.AsType[*transport.PeerLostError](err)
 			return ok && lost.Rank == 1
 		}
 		require.NoError(t, errs[1])
@@ -420,7 +420,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 			clear(x)
 			y := slices.Repeat([]int32{1}, 5000)
 			err := ccl.AllReduce(bg, group[1], y, y, ccl.Sum, ccl.WithAlgorithm(entry))
-			var lost *ccl.PeerLostError
+			var lost *transport.PeerLostError
 			require.ErrorAs(t, err, &lost)
 			require.Equal(t, 0, lost.Rank)
 			require.Equal(t, make([]int32, 5000), x)
@@ -442,7 +442,7 @@ func TestAbort(t *testing.T) {
 		group[2].Abort(errors.New("too late"))
 		group[1].Abort(nil)
 		aborted := func(err error) bool {
-			aborted, ok := errors.AsType[*ccl.AbortedError](err)
+			aborted, ok := errors.AsType[*transport.AbortedError](err)
 			return ok && aborted.By == 2 && aborted.Cause.Error() == because.Error()
 		}
 		for r, err := range <-done {
@@ -481,7 +481,7 @@ func TestCancelled(t *testing.T) {
 				return ccl.AllReduce(bg, group[r], x, x, ccl.Sum)
 			})
 			aborted := func(err error) bool {
-				aborted, ok := errors.AsType[*ccl.AbortedError](err)
+				aborted, ok := errors.AsType[*transport.AbortedError](err)
 				return ok && aborted.By == 1
 			}
 			require.ErrorIs(t, errs[1], cause)

@@ -47,7 +47,7 @@ func TestKernelPanics(t *testing.T) {
 					if r == culprit {
 						continue
 					}
-					var aborted *ccl.AbortedError
+					var aborted *transport.AbortedError
 					require.ErrorAs(t, err, &aborted)
 					require.Equal(t, culprit, aborted.By)
 					require.Regexp(t, `kernel crash all_reduce panicked at engine_kernel_test.go:\d+: the kernel is out of order`, err.Error())
@@ -85,7 +85,7 @@ func TestDeadlockedKernel(t *testing.T) {
 		for r, err := range each(3, func(r int) error {
 			return sum(g[r], 5, ccl.WithAlgorithm("wait"), ccl.WithTimeout(time.Second)) // by when all wait
 		}) {
-			var timeout *ccl.TimeoutError
+			var timeout *transport.TimeoutError
 			require.ErrorAs(t, err, &timeout)
 			behind := (timeout.By + 1) % 3
 			require.Equal(t, []int{behind}, timeout.Behind)
@@ -117,7 +117,7 @@ func TestKernelErrors(t *testing.T) {
 			errs := each(3, func(r int) error { return sum(group[r], 1000, ccl.WithAlgorithm("bad")) })
 			require.ErrorIs(t, errs[1], errKernel)
 			for _, r := range []int{0, 2} {
-				var aborted *ccl.AbortedError
+				var aborted *transport.AbortedError
 				require.ErrorAs(t, errs[r], &aborted)
 				require.Equal(t, 1, aborted.By)
 				require.Contains(t, errs[r].Error(), "step 3: the kernel is out of order")
@@ -252,7 +252,7 @@ func TestKernelDropsFailedFold(t *testing.T) {
 		connect := func(n int) ([]transport.Endpoint, error) { return local.NewWaiting(n, waiting), nil }
 		group = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"deaf": deaf}))
 		for r, err := range each(2, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("deaf")) }) {
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			require.ErrorAs(t, err, &aborted, "rank %d", r)
 		}
 	}
@@ -280,7 +280,7 @@ func TestOwnMemoryInAFailedGroup(t *testing.T) {
 			return err
 		}) {
 			if err != nil {
-				var aborted *ccl.AbortedError
+				var aborted *transport.AbortedError
 				require.ErrorAs(t, err, &aborted, "rank %d", r)
 			}
 		}
@@ -304,7 +304,7 @@ func TestKernelExitsGoroutine(t *testing.T) {
 			}
 			return sum(group[r], 100, ccl.WithAlgorithm("exit"))
 		})
-		var aborted *ccl.AbortedError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, errs[0], &aborted)
 		require.Equal(t, 1, aborted.By)
 		require.ErrorContains(t, errs[0], "it ended its goroutine by runtime.Goexit")

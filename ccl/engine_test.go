@@ -67,7 +67,7 @@ func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*cc
 }
 
 // patient is longer than anything here takes, so that a hang ends as a
-// *ccl.TimeoutError.
+// *transport.TimeoutError.
 const patient = 20 * time.Second
 
 // join connects n ranks to a group that the test closes.
@@ -449,7 +449,7 @@ func TestNewFails(t *testing.T) {
 			_, err := ccl.New(bg, eps[r], ccl.WithSelector(s))
 			return err
 		})
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		require.ErrorAs(t, errs[0], &lost)
 		require.Equal(t, 1, lost.Rank)
 		var failed *transport.InitializationFailedError

@@ -25,20 +25,6 @@ var (
 	ErrClosed = transport.ErrClosed
 )
 
-// Failures of a group. errors.As finds them in a CollectiveFailedError.
-type (
-	// PeerLostError names a required rank that is gone.
-	PeerLostError = transport.PeerLostError
-	// TimeoutError names the ranks that did not come or progress in time.
-	TimeoutError = transport.TimeoutError
-	// AbortedError names the rank that gave up, and why.
-	AbortedError = transport.AbortedError
-	// ProtocolError describes a message or memory that does not fit this rank's call.
-	ProtocolError = transport.ProtocolError
-	// AllocationFailedError reports how much memory could not be allocated.
-	AllocationFailedError = transport.AllocationFailedError
-)
-
 // CollectiveFailedError is the error, in a *CallError, of the call in which a group fails and of
 // every later call. Err is the first cause. It is the same on all ranks, except that a rank that
 // cancelled or gave up gets its own error.
@@ -142,18 +128,18 @@ func (e *CollectiveFailedError) ranks() []int {
 	if !e.HideRank {
 		ranks = append(ranks, e.Rank)
 	}
-	if lost, ok := errors.AsType[*PeerLostError](e.Err); ok {
+	if lost, ok := errors.AsType[*transport.PeerLostError](e.Err); ok {
 		ranks = append(ranks, lost.Rank)
 	}
 
-	if late, ok := errors.AsType[*TimeoutError](e.Err); ok {
+	if late, ok := errors.AsType[*transport.TimeoutError](e.Err); ok {
 		ranks = append(append(append(ranks, late.Missing...), late.Behind...), late.By)
 	}
-	if aborted, ok := errors.AsType[*AbortedError](e.Err); ok {
+	if aborted, ok := errors.AsType[*transport.AbortedError](e.Err); ok {
 		ranks = append(ranks, aborted.By)
 	}
 
-	if protocol, ok := errors.AsType[*ProtocolError](e.Err); ok {
+	if protocol, ok := errors.AsType[*transport.ProtocolError](e.Err); ok {
 		ranks = append(ranks, protocol.Peer)
 	}
 	if mismatch, ok := errors.AsType[*MismatchError](e.Err); ok {

@@ -119,7 +119,7 @@ func (e *engine) hasFailedFor(reason string, before error) bool {
 		})
 		return len(rejected) == 1 && rejected[0].Why == reason
 	}
-	aborted, ok := errors.AsType[*AbortedError](before)
+	aborted, ok := errors.AsType[*transport.AbortedError](before)
 	return ok && (e.before.Reason == reason || rejectionIn(aborted.Cause) == reason)
 }
 
@@ -175,8 +175,8 @@ func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure
 		mismatch *MismatchError
 		overlap  *transport.OverlapError
 		rejected *transport.RejectedError
-		lost     *PeerLostError
-		timeout  *TimeoutError
+		lost     *transport.PeerLostError
+		timeout  *transport.TimeoutError
 	)
 
 	switch {
@@ -208,7 +208,7 @@ func (s *failures) cause(f *transport.Failure) error {
 	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= s.size }) ||
 		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRejected) {
 		// Where ranks are processes the failure comes from shared memory.
-		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, s.size)}}
+		return &transport.AbortedError{By: f.By, Cause: &transport.ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, s.size)}}
 	}
 	switch f.Kind {
 	case transport.FailureMismatch:
@@ -218,27 +218,27 @@ func (s *failures) cause(f *transport.Failure) error {
 		if m := s.differ.Load(); m != nil {
 			return m // all ranks have found the same
 		}
-		return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
+		return &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
 	case transport.FailureOverlap:
 		return sameMemory(f.Ranks, s.size)
 	case transport.FailureRejected:
 		return rejectedBySome(f, s.size)
 
 	case transport.FailurePeerLost:
-		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:
-		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
+		return &transport.TimeoutError{Missing: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
 	case transport.FailureStuck:
-		return &TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
+		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
 	if cause == nil {
 		cause = errors.New(f.Text)
 	}
-	if _, found := cause.(*ProtocolError); f.By == s.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
+	if _, found := cause.(*transport.ProtocolError); f.By == s.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
 		return cause // this rank's own
 	}
-	return &AbortedError{By: f.By, Cause: cause}
+	return &transport.AbortedError{By: f.By, Cause: cause}
 }
 
 // failure returns the group's failure at the start of a call.

@@ -32,7 +32,7 @@ func (f *faults) restoreFaults() {
 // memory has vanished, or holds what no rank writes there. It is nil for other panics, such as a
 // kernel's.
 func (f *faults) fault(v any) error {
-	if e, ok := v.(*ProtocolError); ok {
+	if e, ok := v.(*transport.ProtocolError); ok {
 		return e
 	}
 	if f.guard == nil || v == nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -69,7 +68,7 @@ func TestFormOfManyThatOneRankGivesUp(t *testing.T) {
 		}, 5)
 		for r, err := range each(5, func(r int) error { _, err := g[r].Form(bg, lists); return err }) {
 			require.ErrorContains(t, err, stop.Error(), "rank %d", r)
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			if r > 0 {
 				require.ErrorAs(t, err, &aborted)
 				require.Zero(t, lists[r-1][aborted.By], "rank %d", r)
@@ -98,8 +97,8 @@ func TestFormBlamesRanksOfTheGroup(t *testing.T) {
 		}, 4)
 		errs := each(4, func(r int) error { _, err := g[r].Form(bg, [][]int{{1, 2}, {3, 1}}); return err })
 		require.Error(t, errs[1])
-		var lost *ccl.PeerLostError
-		var aborted *ccl.AbortedError
+		var lost *transport.PeerLostError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, errs[3], &aborted)
 		require.Equal(t, 1, aborted.By)
 		require.False(t, errors.As(errs[3], &lost), "%v", errs[3])

@@ -124,13 +124,13 @@ func TestFormHalfway(t *testing.T) {
 		require.ErrorIs(t, errs[1], stop)
 		require.Nil(t, made[1])
 		for _, r := range []int{2, 3} {
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			require.ErrorAs(t, errs[r], &aborted)
 			require.ErrorContains(t, errs[r], stop.Error())
 			require.Equal(t, 1, strings.Count(errs[r].Error(), "initialization of"), "%v", errs[r])
 			require.ErrorContains(t, errs[r], "group of ranks 1, 2, made by call 1: ", "it says which group could not be made")
 		}
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		if errs[0] == nil { // it was there before rank 1 gave up
 			defer made[0][0].Close()
 			errs[0] = made[0][0].Barrier(bg)

@@ -35,14 +35,14 @@ func TestMemberThatDoesNotCome(t *testing.T) {
 			cancel(errors.New("the user pressed stop"))
 			return ctx
 		}, func(err error) bool {
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			return errors.As(err, &aborted) && aborted.By == 1
 		}},
 		"closed": {func(ctx context.Context, ep transport.Endpoint) context.Context {
 			_ = ep.Close()
 			return ctx
 		}, func(err error) bool {
-			var lost *ccl.PeerLostError
+			var lost *transport.PeerLostError
 			return errors.As(err, &lost) && lost.Rank == 1
 		}},
 	} {
@@ -121,7 +121,7 @@ func TestGroupFailsWhileMembersMeet(t *testing.T) {
 				})
 				require.NoError(t, errs[2])
 				for r, err := range errs[:2] {
-					var aborted *ccl.AbortedError
+					var aborted *transport.AbortedError
 					require.ErrorAs(t, err, &aborted)
 					require.Equal(t, 2, aborted.By)
 					var call *ccl.CallError

@@ -155,7 +155,7 @@ func TestGroupsFailAlone(t *testing.T) {
 		})...))
 		pairs[0].Abort(errors.New("had enough"))
 		err := sum(pairs[2], 3)
-		var aborted *ccl.AbortedError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, err, &aborted)
 		require.ErrorContains(t, err, "on group of ranks 0, 2, made by call 1")
 		var failed *ccl.CollectiveFailedError

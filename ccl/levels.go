@@ -58,7 +58,7 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 		defer c.engine.ep.Withdraw()
 	}
 	f := c.engine.failures.failureOf(err, c.engine.rank, c.engine.seq)
-	if passed, ok := errors.AsType[*AbortedError](err); ok && passed.Cause != nil { // another rank gave up
+	if passed, ok := errors.AsType[*transport.AbortedError](err); ok && passed.Cause != nil { // another rank gave up
 		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
 	}
 	if f = c.engine.ep.Fail(f); f.By != c.engine.rank {

@@ -208,7 +208,7 @@ func TestErrAfterClose(t *testing.T) {
 		g[0].Abort(cause)
 		require.NoError(t, errors.Join(g[0].Close(), g[1].Close()))
 		for _, c := range g {
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			require.ErrorAs(t, c.Err(), &aborted)
 			require.Equal(t, 0, aborted.By)
 		}

@@ -137,8 +137,8 @@ func TestDebugBesideClose(t *testing.T) {
 				require.ErrorIs(t, started(func(async ccl.CallOption) error {
 					return ccl.AllReduce(bg, all[0], buffers[0][:1], buffers[0][1:], ccl.Sum, async)
 				}).Wait(bg), ccl.ErrClosed)
-				r := ccl.AllReduceInit(all[0], buffers[0][:1], buffers[0][1:], ccl.Sum)
-				require.ErrorIs(t, r.Start(bg).Wait(bg), ccl.ErrClosed)
+				r := repeat(all[0], buffers[0][:1], buffers[0][1:], ccl.Sum)
+				require.ErrorIs(t, r(bg).Wait(bg), ccl.ErrClosed)
 				return
 			}
 			for _, err := range onAll(all, func(c *ccl.Communicator) error {

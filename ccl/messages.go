@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport"
 )
 
 // AnySource as the rank to receive from accepts the first message with the tag from any rank.
@@ -22,10 +23,10 @@ const AnySource = p2p.AnySource
 // sent. Messages are independent of collectives, and several goroutines may send and receive
 // concurrently. A rank may send to itself if another of its calls receives the message.
 //
-// A wrong argument is an *InvalidArgumentError. Send fails with a *CollectiveFailedError that
-// wraps *PeerLostError, *TimeoutError, the error of ctx, ErrClosed, or the group's failure.
-// A timeout or the end of ctx fails the group only if the other rank had started to receive
-// the message or could see it in shared memory. However Send ends, the other rank no longer
+// A wrong argument is an *InvalidArgumentError. Send fails with a *CollectiveFailedError that wraps
+// *transport.PeerLostError, *transport.TimeoutError, the error of ctx, ErrClosed, or the group's
+// failure. A timeout or the end of ctx fails the group only if the other rank had started to
+// receive the message or could see it in shared memory. However Send ends, the other rank no longer
 // reads buf; while that rank copies buf, Send waits.
 func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) error {
 	_, _, err := c.exchangeMessages(ctx, requestOf(true, buf, to, tag), p2p.Request{}, opts)
@@ -314,12 +315,12 @@ func (m *message) failed(cause error) *CallError {
 	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
 		e.Err = m.mismatch(mismatch)
 	}
-	late, _ := errors.AsType[*TimeoutError](cause)
+	late, _ := errors.AsType[*transport.TimeoutError](cause)
 	if late != nil && len(late.Behind) == 1 {
 		e.Peer = late.Behind[0]
 	}
 
-	if lost, ok := errors.AsType[*PeerLostError](cause); ok {
+	if lost, ok := errors.AsType[*transport.PeerLostError](cause); ok {
 		e.Last = g.records.lastCalls([]int{lost.Rank})
 	} else if late != nil {
 		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind))

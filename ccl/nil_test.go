@@ -69,7 +69,7 @@ func TestFunctionsOfUnmadeCommunicator(t *testing.T) {
 		for call, err := range map[string]func() error{
 			"Alloc":              func() error { _, err := ccl.Alloc[int32](bg, c, 2); return err },
 			"CreateSharedRegion": func() error { _, err := ccl.CreateSharedRegion[int32](bg, c, 2); return err },
-			"AllReduceInit":      func() error { return ccl.AllReduceInit(c, x, x, ccl.Sum).Start(bg).Wait(bg) },
+			"WithWork":           func() error { return repeat(c, x, x, ccl.Sum)(bg).Wait(bg) },
 			"AllReduce":          func() error { return ccl.AllReduce(bg, c, x, x, ccl.Sum) },
 			"AllReduceCoalesced": func() error { return ccl.AllReduceCoalesced(bg, c, [][]int32{x}, ccl.Sum) },
 			"Reduce":             func() error { return ccl.Reduce(bg, c, x, x, ccl.Sum, 0) },

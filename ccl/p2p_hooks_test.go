@@ -118,7 +118,7 @@ func TestCloseTakesMessagesBack(t *testing.T) {
 			require.Equal(t, numbers(1, 4), got)
 			return
 		}
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		require.ErrorAs(t, err, &lost)
 		require.Equal(t, 0, lost.Rank)
 	})
@@ -192,7 +192,7 @@ func TestLostInTheMiddleOfAMessage(t *testing.T) {
 		}
 		require.True(t, put(), "the first part is not all of it")
 		require.NoError(t, sender.Close())
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		_, err := ccl.Recv(bg, g[1], make([]int32, len(whole)), from, 7)
 		require.ErrorAs(t, err, &lost)
 		require.Equal(t, 0, lost.Rank)
@@ -318,9 +318,9 @@ func TestOverwrittenMemory(t *testing.T) {
 				require.ErrorAs(t, err, &failed, "rank %d", r)
 				require.ErrorContains(t, err, "its word was overwritten")
 			}
-			var found *ccl.ProtocolError
+			var found *transport.ProtocolError
 			require.ErrorAs(t, errs[0], &found)
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			require.ErrorAs(t, errs[1], &aborted)
 			require.Equal(t, 0, aborted.By)
 		})
@@ -340,7 +340,7 @@ func TestOverwrittenFailures(t *testing.T) {
 			return eps, err
 		}, 2)
 		eps[0].Fail(&f)
-		var aborted *ccl.AbortedError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, sum(g[1], 10), &aborted, "%+v", f)
 		require.ErrorAs(t, ccl.Send(bg, g[1], []int32{1}, 0, 0), &aborted, "%+v", f)
 		require.ErrorAs(t, g[1].Err(), &aborted)
@@ -379,7 +379,7 @@ func TestFailsWhileARankBlames(t *testing.T) {
 		var g []*ccl.Communicator
 		g = group(t, tap(connect, &taps{behind: func() { g[2].Abort(errors.New("had enough")) }}), 3)
 		_, err := ccl.Recv(bg, g[0], make([]int32, 1), 1, 0, ccl.WithTimeout(10*time.Millisecond))
-		var aborted *ccl.AbortedError
+		var aborted *transport.AbortedError
 		require.ErrorAs(t, err, &aborted)
 		require.Equal(t, 2, aborted.By)
 	})

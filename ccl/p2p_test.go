@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 func numbers(seed, n int) []int32 {
@@ -184,7 +185,7 @@ func TestRecvGivesUp(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
 		_, err := ccl.Recv(bg, g[0], make([]int32, 1), 2, 0, ccl.WithTimeout(10*time.Millisecond))
-		var late *ccl.TimeoutError
+		var late *transport.TimeoutError
 		require.ErrorAs(t, err, &late)
 		require.Equal(t, []int{2}, late.Behind)
 		var failed *ccl.CollectiveFailedError
@@ -272,7 +273,7 @@ func TestMessagesOfTheLost(t *testing.T) {
 		require.NoError(t, ccl.Send(bg, g[2], []int32{1}, 0, 0))
 		require.NoError(t, g[2].Close())
 		require.NoError(t, first.Wait(bg))
-		var lost *ccl.PeerLostError
+		var lost *transport.PeerLostError
 		require.ErrorAs(t, second.Wait(bg), &lost)
 		require.Equal(t, 2, lost.Rank)
 		any := ccl.Irecv(bg, g[0], make([]int32, 1), ccl.AnySource, 0)
@@ -293,7 +294,7 @@ func TestMessagesEnd(t *testing.T) {
 		}
 		g[1].Abort(errors.New("had enough"))
 		for _, w := range works {
-			var aborted *ccl.AbortedError
+			var aborted *transport.AbortedError
 			require.ErrorAs(t, w.Wait(bg), &aborted)
 			require.Equal(t, 1, aborted.By)
 		}
@@ -415,7 +416,7 @@ func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
 				if r == missing {
 					continue
 				}
-				var late *ccl.TimeoutError
+				var late *transport.TimeoutError
 				require.ErrorAs(t, err, &late, "rank %d", r)
 				require.Equal(t, []int{missing}, late.Behind, "rank %d of those that wait, rank %d first: %v", r, first, err)
 				var failed *ccl.CollectiveFailedError
@@ -470,7 +471,7 @@ func TestWhoGaveUpIsBlamedAfterItsNextCall(t *testing.T) {
 				}
 				_, err := ccl.Recv(bg, g[1], make([]int32, 1), 0, 9) // sent after the one with tag 7: that has arrived, too
 				require.NoError(t, err)
-				var late *ccl.TimeoutError
+				var late *transport.TimeoutError
 				_, err = ccl.Recv(bg, g[1], make([]int32, 1), 2, 0, ccl.WithTimeout(20*time.Millisecond))
 				require.ErrorAs(t, err, &late)
 				require.NoError(t, next.call(g))

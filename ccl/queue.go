@@ -168,7 +168,7 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 			return q.giveUp(coll, q.engine.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
 			return q.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
-				coll, &TimeoutError{By: q.engine.rank, After: limit}))
+				coll, &transport.TimeoutError{By: q.engine.rank, After: limit}))
 		}
 
 		if ofCall == 0 && timer != nil {

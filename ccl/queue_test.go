@@ -30,7 +30,7 @@ func TestCallBehindTheQueueGivesUp(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, stop)
 		err = g[0].Barrier(bg, ccl.WithTimeout(time.Millisecond))
-		late, ok := errors.AsType[*ccl.TimeoutError](err)
+		late, ok := errors.AsType[*transport.TimeoutError](err)
 		require.True(t, ok, "got %v", err)
 		require.Equal(t, time.Millisecond, late.After)
 		select {
@@ -87,7 +87,7 @@ func TestCallBehindALongQueue(t *testing.T) {
 			return ccl.AllReduce(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1), async)
 		})
 		start := time.Now()
-		_, ok := errors.AsType[*ccl.TimeoutError](g[0].Barrier(bg))
+		_, ok := errors.AsType[*transport.TimeoutError](g[0].Barrier(bg))
 		require.True(t, ok)
 		require.Equal(t, timeout, time.Since(start))
 		g[0].Abort(nil)

@@ -33,8 +33,8 @@ type Region[T Element] struct {
 // allocates the memory of its own block.
 //
 // Rejected with *InvalidBufferSizeError, or ErrNotImplemented where ranks share no memory. If some
-// rank cannot allocate the memory, all ranks get *AllocationFailedError and the group lives on.
-// Fails with *CollectiveFailedError.
+// rank cannot allocate the memory, all ranks get *transport.AllocationFailedError and the group
+// lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	shift := bufferOf[T](nil).shift
 	if err := c.makeRegion(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
@@ -126,11 +126,11 @@ func (c *Communicator) IsLeader() bool { return c.SplitLocal().Rank() == 0 }
 
 // sharedMemory is memory that all ranks of a communicator see.
 type sharedMemory struct {
-	made      transport.Region       // by the last call that made a region
-	bytes     []byte                 // its memory
-	none      *AllocationFailedError // or the reason that no rank has it
-	allocated []transport.Region     // by Alloc
-	isUsed    bool                   // buffers may lie in memory of regions
+	made      transport.Region                 // by the last call that made a region
+	bytes     []byte                           // its memory
+	none      *transport.AllocationFailedError // or the reason that no rank has it
+	allocated []transport.Region               // by Alloc
+	isUsed    bool                             // buffers may lie in memory of regions
 }
 
 // makeRegion is region for a call of the program.
@@ -162,7 +162,7 @@ func (e *engine) region(ctx context.Context, coll Collective, dtype DType, count
 	case count < least:
 		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
-		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &transport.AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
 	}
 	r := e.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
@@ -207,7 +207,7 @@ func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, p
 	}
 
 	err := e.regionHere(ctx, coll, dtype, count, part, shift)
-	none, lacks := errors.AsType[*AllocationFailedError](err)
+	none, lacks := errors.AsType[*transport.AllocationFailedError](err)
 	if err != nil && !lacks {
 		return e.end(e.failed(coll, err))
 	}
@@ -225,7 +225,7 @@ func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, p
 	for _, text := range texts {
 		if text != "" {
 			e.dropRegion(coll)
-			return e.end(&AllocationFailedError{RequestedBytes: asked, Message: text})
+			return e.end(&transport.AllocationFailedError{RequestedBytes: asked, Message: text})
 		}
 	}
 	return e.end(nil)
@@ -272,8 +272,8 @@ func (e *engine) dropRegion(coll Collective) {
 }
 
 // noMemory is the error of all ranks if some rank cannot allocate its part of a region.
-func noMemory(asked int, message string) *AllocationFailedError {
-	return &AllocationFailedError{RequestedBytes: asked, Message: message +
+func noMemory(asked int, message string) *transport.AllocationFailedError {
+	return &transport.AllocationFailedError{RequestedBytes: asked, Message: message +
 		"; the group lives on, and collectives need no such memory"}
 }
 
@@ -291,7 +291,7 @@ var regionKernel = &Kernel{Run: func(call *Call) error {
 		return nil
 	}
 	made, err := e.regions.Region(call.bytes)
-	if none, ok := errors.AsType[*AllocationFailedError](err); ok {
+	if none, ok := errors.AsType[*transport.AllocationFailedError](err); ok {
 		e.shared.none = noMemory(call.total, none.Message)
 		return nil
 	}

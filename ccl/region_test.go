@@ -115,7 +115,7 @@ func TestRegionRefused(t *testing.T) {
 					return errors.New("it was accepted")
 				}
 				var size *ccl.InvalidBufferSizeError
-				var memory *ccl.AllocationFailedError
+				var memory *transport.AllocationFailedError
 				for _, err := range []error{err, other} {
 					if count < 1 && !errors.As(err, &size) || count >= 1 && !errors.As(err, &memory) {
 						return err
@@ -305,7 +305,7 @@ func TestRegionLargerThanTheMachine(t *testing.T) {
 					_, err := ccl.CreateSharedRegion[float32](bg, g[r], count)
 					_, other := ccl.Alloc[float32](bg, g[r], count)
 					for _, err := range []error{err, other} {
-						var none *ccl.AllocationFailedError
+						var none *transport.AllocationFailedError
 						if !errors.As(err, &none) || none.RequestedBytes != 4*count {
 							return fmt.Errorf("got %w, want *AllocationFailedError of %d bytes", err, 4*count)
 						}

@@ -77,13 +77,13 @@ func benchAlone(b *testing.B, opts ...ccl.Option) {
 }
 
 // What a small asynchronous call costs one rank besides its synchronisation.
-func BenchmarkRequestAlone(b *testing.B) {
+func BenchmarkRepeatedAlone(b *testing.B) {
 	c, err := ccl.New(bg, &echo{Endpoint: local.NewWaiting(2, local.Poll)[0]})
 	require.NoError(b, err)
 	buf := make([]float32, 1)
-	r := ccl.AllReduceInit(c, buf, buf, ccl.Sum)
+	r := repeat(c, buf, buf, ccl.Sum)
 	for b.Loop() {
-		if err := r.Start(bg).Wait(bg); err != nil {
+		if err := r(bg).Wait(bg); err != nil {
 			b.Fatal(err)
 		}
 	}

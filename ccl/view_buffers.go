@@ -1,6 +1,10 @@
 package ccl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/transport"
+)
 
 // buffers are inputs in the ranks' own memory. There is one piece, of which each rank reduces a
 // part, for all ranks.
@@ -42,7 +46,7 @@ func (buffers) scanToAll(v *View, lo, hi int) error {
 // processes its length comes from shared memory.
 func shown(rank int, b []byte, n int) []byte {
 	if len(b) < n {
-		panic(&ProtocolError{Peer: rank, Text: fmt.Sprintf("it shows a buffer of %d bytes where this rank expects %d", len(b), n)})
+		panic(&transport.ProtocolError{Peer: rank, Text: fmt.Sprintf("it shows a buffer of %d bytes where this rank expects %d", len(b), n)})
 	}
 	return b
 }

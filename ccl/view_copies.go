@@ -116,7 +116,7 @@ func (c *Call) takeResults(s transport.Staging, at int) {
 		lo, hi, result := s.Result(r)
 		if lo < hi && r != c.rank {
 			if hi > len(c.out.data)-at {
-				panic(&ProtocolError{Peer: r, Text: fmt.Sprintf("it shows results up to byte %d of a piece of %d", hi, len(c.out.data)-at)})
+				panic(&transport.ProtocolError{Peer: r, Text: fmt.Sprintf("it shows results up to byte %d of a piece of %d", hi, len(c.out.data)-at)})
 			}
 			copy(c.out.data[at+lo:at+hi], result)
 		}

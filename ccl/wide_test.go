@@ -82,8 +82,8 @@ func TestMeansOfHalves(t *testing.T) {
 		},
 		"started again": func(c *ccl.Communicator, in []half.Float16, by ccl.CallOption) ([]half.Float16, error) {
 			out := make([]half.Float16, len(in))
-			r := ccl.AllReduceInit(c, in, out, ccl.Avg, by)
-			return out, errors.Join(r.Start(bg).Wait(bg), r.Start(bg).Wait(bg))
+			r := repeat(c, in, out, ccl.Avg, by)
+			return out, errors.Join(r(bg).Wait(bg), r(bg).Wait(bg))
 		},
 	}
 	everyWorld(t, func(t *testing.T, connect connector) {

@@ -263,16 +263,11 @@ func workOf(opts []CallOption) (w *Work) {
 // startWork starts a collective with the options o.
 func (c *Communicator) startWork(ctx context.Context, w *Work, a *arguments, l *lists, o CallOption) error {
 	if !w.begin(c.core(), ctx, a, l) {
-		return stillRuns(c, a, o, "a call with a Work that still runs: wait for it first")
+		operation := a.coll.String()
+		return newCallError(operation, &o, &InvalidArgumentError{operation,
+			fmt.Sprintf("rank %d starts a call with a Work that still runs: wait for it first", c.Rank())})
 	}
 	return c.append(w, o)
-}
-
-// stillRuns is the error of a call that is not started because of the call before.
-func stillRuns(c *Communicator, a *arguments, o CallOption, what string) error {
-	operation := a.coll.String()
-	return newCallError(operation, &o, &InvalidArgumentError{operation,
-		fmt.Sprintf("rank %d starts %s", c.Rank(), what)})
 }
 
 // append starts the call of a Work that has begun.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
 )
 
 func init() {
@@ -67,7 +67,7 @@ func saveWithoutOneRank(rank, ranks int, _ *outcome) error {
 		}
 		if rank != last {
 			err := operations(r, os.Getenv("TEST_DDP_DIR")+"/c", nil)[operation]()
-			var late *ccl.TimeoutError
+			var late *transport.TimeoutError
 			if !errors.As(err, &late) || !slices.Contains(late.Missing, last) {
 				return fmt.Errorf("%s without rank %d: %w", operation, last, err)
 			}

@@ -59,29 +59,24 @@ type Hook[T Float] interface {
 
 	// Finish is called when that Work has ended without an error. It leaves the result in
 	// b.Gradients, which may be another slice then, of the same length. An error fails the step on
-	// all ranks: Wait returns it on this one, and *ccl.AbortedError with its text on the others.
+	// all ranks: Wait returns it on this one, and *transport.AbortedError with its text on the others.
 	Finish(b *Bucket[T]) error
 }
 
-// requests are the calls of a bucket, by operation.
-type requests struct{ mean, sum *ccl.Request }
-
-// of returns the call for the bucket's operation.
-func (r *requests) of(op ccl.Op, make func() *ccl.Request) *ccl.Request {
-	at := &r.mean
-	if op != ccl.Avg {
-		at = &r.sum
-	}
-	if *at == nil {
-		*at = make()
-	}
-	return *at
+// asyncCall is the call of a bucket, which each step starts again.
+type asyncCall struct {
+	work ccl.Work
+	opts []ccl.CallOption // with the Work
 }
 
-// names are the label and the key of the calls of a bucket.
-func (b *Bucket[T]) names() []ccl.CallOption {
-	label := fmt.Sprint("bucket ", b.Index)
-	return []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label)}
+// startAllReduce starts the call of a bucket: an all-reduce in place of its gradients, in a type.
+func startAllReduce[T, G Float](b *Bucket[T], call *asyncCall, gradients []G, op ccl.Op) *ccl.Work {
+	if call.opts == nil {
+		label := fmt.Sprint("bucket ", b.Index)
+		call.opts = []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label), ccl.WithWork(&call.work)}
+	}
+	_ = ccl.AllReduce(context.Background(), b.Comm, gradients, gradients, op, call.opts...) // the Work has the error as well
+	return &call.work
 }
 
 // mean is the hook of a type without one.
@@ -89,7 +84,7 @@ type mean[T Float] struct{}
 
 // meanCalls is the state of its buckets.
 type meanCalls struct {
-	requests
+	asyncCall
 	sums []float32 // of float16 gradients, within Join
 }
 
@@ -101,9 +96,7 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 	}
 	halves, ok := any(b.Gradients).([]half.Float16)
 	if !ok || b.Op != ccl.Sum {
-		return calls.of(b.Op, func() *ccl.Request {
-			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.names()...)
-		}).Start(context.Background())
+		return startAllReduce(b, &calls.asyncCall, b.Gradients, b.Op)
 	}
 
 	// Within Join the sum may be too large for a float16 where the mean, which Reducer makes of
@@ -114,9 +107,7 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 	for i, x := range halves {
 		calls.sums[i] = x.Float32()
 	}
-	return calls.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, calls.sums, calls.sums, b.Op, b.names()...)
-	}).Start(context.Background())
+	return startAllReduce(b, &calls.asyncCall, calls.sums, b.Op)
 }
 
 func (mean[T]) Finish(*Bucket[T]) error { return nil }
@@ -144,7 +135,7 @@ type compressed[H half.Float16 | half.BFloat16] struct {
 
 // shortened is the state of a bucket.
 type shortened[H half.Float16 | half.BFloat16] struct {
-	requests
+	asyncCall
 	gradients []H
 }
 
@@ -164,13 +155,9 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 
 	if h.isWide(b) {
 		h.copyBack(b)
+		return startAllReduce(b, &s.asyncCall, b.Gradients, ccl.Sum)
 	}
-	return s.of(b.Op, func() *ccl.Request {
-		if h.isWide(b) {
-			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, ccl.Sum, b.names()...)
-		}
-		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, ccl.Sum, b.names()...)
-	}).Start(context.Background())
+	return startAllReduce(b, &s.asyncCall, s.gradients, ccl.Sum)
 }
 
 func (h compressed[H]) Finish(b *Bucket[float32]) error {

@@ -24,9 +24,9 @@ type join struct {
 // steps, is a buffer (Options.Buffers), or differs between ranks from then on.
 //
 // All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others
-// as well: they get *ccl.AbortedError with its text. The ranks that are done make the steps of the
-// Reducer, Ready and Wait, and nothing else: other calls that need all ranks wait for them in vain,
-// and Save and Load are refused.
+// as well: they get *transport.AbortedError with its text. The ranks that are done make the steps
+// of the Reducer, Ready and Wait, and nothing else: other calls that need all ranks wait for them
+// in vain, and Save and Load are refused.
 //
 // *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves
 // gradients that NoSync has accumulated without a step. It also rejects Join within Join, within

@@ -100,7 +100,7 @@ func (r *Reducer) prepare(ctx context.Context) error {
 	r.step = newStep(n)
 	r.noSync.accumulated = make([]bool, n)
 	r.join.trains = make([]uint8, r.comm.Size())
-	r.unused = newUnused(r.comm, n)
+	r.unused = newUnused(n)
 	r.arrange(reversed(n))
 	return r.shareState(ctx, 0)
 }

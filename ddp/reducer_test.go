@@ -359,16 +359,17 @@ func testAllocations(t *testing.T, ctx context.Context) {
 	}
 }
 
-// started is a hook that starts the same request in each step.
+// started is a hook that starts its call with the same Work in each step.
 type started struct{}
 
 func (started) Start(b *ddp.Bucket[float64]) *ccl.Work {
-	call, ok := b.State.(*ccl.Request)
+	work, ok := b.State.(*ccl.Work)
 	if !ok {
-		call = ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op)
-		b.State = call
+		work = new(ccl.Work)
+		b.State = work
 	}
-	return call.Start(bg)
+	_ = ccl.AllReduce(bg, b.Comm, b.Gradients, b.Gradients, b.Op, ccl.WithWork(work)) // the Work has the error as well
+	return work
 }
 
 func (started) Finish(*ddp.Bucket[float64]) error { return nil }

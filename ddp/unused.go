@@ -10,8 +10,8 @@ import (
 
 // unused finds the parameters that steps leave out.
 type unused struct {
-	used     []uint8      // by parameter: 1 if any rank has it ready in this step
-	exchange *ccl.Request // makes it so
+	used     []uint8   // by parameter: 1 if any rank has it ready in this step
+	exchange *ccl.Work // makes it so
 
 	isFixed bool   // StaticGraph: the first step has ended
 	outside []bool // by parameter: from then on this rank never has it ready
@@ -19,11 +19,10 @@ type unused struct {
 }
 
 // newUnused returns what is known of a number of parameters before the first step.
-func newUnused(c *ccl.Communicator, parameters int) unused {
-	used := make([]uint8, parameters)
+func newUnused(parameters int) unused {
 	return unused{
-		used:     used,
-		exchange: ccl.AllReduceInit(c, used, used, ccl.Max, ccl.WithLabel("unused parameters"), ccl.WithKey("ddp unused parameters")),
+		used:     make([]uint8, parameters),
+		exchange: new(ccl.Work),
 		outside:  make([]bool, parameters),
 		nowhere:  make([]bool, parameters),
 	}
@@ -39,9 +38,13 @@ func (r *Reducer) findsUnused() bool {
 
 // shareUsed starts to tell all ranks which parameters are used, if some may be unused.
 func (r *Reducer) shareUsed() {
-	if r.findsUnused() {
-		r.step.sharing = r.unused.exchange.Start(context.Background())
+	if !r.findsUnused() {
+		return
 	}
+	u := &r.unused
+	r.step.sharing = u.exchange // has the error as well
+	_ = ccl.AllReduce(context.Background(), r.comm, u.used, u.used, ccl.Max,
+		ccl.WithLabel("unused parameters"), ccl.WithKey("ddp unused parameters"), ccl.WithWork(u.exchange))
 }
 
 // awaitUsed ends what shareUsed has started.

@@ -41,12 +41,14 @@ func TestCallsWithTheWorkersContextNameTheRankThatFailed(t *testing.T) {
 			_, err := dist.Recv([]int{1}, 1, 0, dist.WithContext(ctx))
 			return err
 		},
-		"Request": func(ctx context.Context) error {
+		"repeated": func(ctx context.Context) error {
 			g, err := dist.Default()
 			if err != nil {
 				return err
 			}
-			return ccl.AllReduceInit(g.Communicator(), []int{1}, []int{1}, ccl.Sum).Start(ctx).Wait(ctx)
+			var w ccl.Work
+			_ = ccl.AllReduce(ctx, g.Communicator(), []int{1}, []int{1}, ccl.Sum, ccl.WithWork(&w))
+			return w.Wait(ctx)
 		},
 		"group made of it": func(ctx context.Context) error {
 			for {

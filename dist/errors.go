@@ -54,16 +54,16 @@ type (
 	MismatchError = ccl.MismatchError
 	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the
 	// ranks), By (the rank that waited), Seq, After.
-	TimeoutError = ccl.TimeoutError
+	TimeoutError = transport.TimeoutError
 	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
-	PeerLostError = ccl.PeerLostError
+	PeerLostError = transport.PeerLostError
 	// AbortedError names a rank that gave up. Fields: By (that rank), Cause.
-	AbortedError = ccl.AbortedError
+	AbortedError = transport.AbortedError
 	// KernelPanicError is a panic in a kernel. Fields: Kernel, Value, Stack.
 	KernelPanicError = ccl.KernelPanicError
 	// ProtocolError reports shared memory that another program has overwritten, or a message that
 	// does not fit the call. Fields: Peer (the rank to blame, or -1), Text.
-	ProtocolError = ccl.ProtocolError
+	ProtocolError = transport.ProtocolError
 	// UnfinishedError reports calls that had not ended when their group was destroyed.
 	UnfinishedError = ccl.UnfinishedError
 	// InvalidBufferSizeError reports a length. Fields: Operation, Buffer (the argument), Expected,
@@ -74,7 +74,7 @@ type (
 	// InvalidArgumentError reports another wrong argument. Fields: Operation, Message.
 	InvalidArgumentError = ccl.InvalidArgumentError
 	// AllocationFailedError reports how much memory could not be allocated.
-	AllocationFailedError = ccl.AllocationFailedError
+	AllocationFailedError = transport.AllocationFailedError
 	// BackendNotAvailableError reports a transport that cannot connect these ranks. Fields:
 	// Requested, Available, Reason.
 	BackendNotAvailableError = transport.BackendNotAvailableError

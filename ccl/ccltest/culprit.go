@@ -50,8 +50,8 @@ const (
 
 // weight rates how close err is to the cause of a failure.
 func weight(err error) int {
-	_, aborted := errors.AsType[*ccl.AbortedError](err)
-	_, lost := errors.AsType[*ccl.PeerLostError](err)
+	_, aborted := errors.AsType[*transport.AbortedError](err)
+	_, lost := errors.AsType[*transport.PeerLostError](err)
 	switch {
 	case aborted || lost:
 		return anEcho

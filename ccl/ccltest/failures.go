@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // few elements for each rank are several pieces in the smallest medium.
@@ -116,7 +117,7 @@ func missing(s *subject, w medium, n int) error {
 			return nil
 		}
 		err := r.attempt(j).call(context.Background(), ccl.WithTimeout(5*time.Millisecond))
-		timeout, ok := errors.AsType[*ccl.TimeoutError](err)
+		timeout, ok := errors.AsType[*transport.TimeoutError](err)
 		if !ok || !slices.Contains(timeout.Missing, n-1) {
 			return fmt.Errorf("rank %d did not call; waiting for it returned %v", n-1, err)
 		}
@@ -125,7 +126,7 @@ func missing(s *subject, w medium, n int) error {
 }
 
 func namesAborter(err error, by int) error {
-	aborted, ok := errors.AsType[*ccl.AbortedError](err)
+	aborted, ok := errors.AsType[*transport.AbortedError](err)
 	if _, failed := errors.AsType[*ccl.CollectiveFailedError](err); !failed || !ok || aborted.By != by {
 		return fmt.Errorf("rank %d gave up; the call returned %v", by, err)
 	}
@@ -163,7 +164,7 @@ func cancelled(err error, _ int) error {
 }
 
 func namesLost(err error, who int) error {
-	lost, ok := errors.AsType[*ccl.PeerLostError](err)
+	lost, ok := errors.AsType[*transport.PeerLostError](err)
 	if _, failed := errors.AsType[*ccl.CollectiveFailedError](err); !failed || !ok || lost.Rank != who {
 		return fmt.Errorf("rank %d left; the call returned %v", who, err)
 	}

@@ -90,6 +90,6 @@ func astray(err error) bool {
 
 // stuck reports whether err means that a kernel hangs.
 func stuck(err error) bool {
-	_, timeout := errors.AsType[*ccl.TimeoutError](err)
+	_, timeout := errors.AsType[*transport.TimeoutError](err)
 	return timeout || errors.Is(err, errHangs)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +54,7 @@ func (p *part) room(_ func(string), r *result) error {
 		_, err1 := ccl.CreateSharedRegion[uint8](ctx, c, tooMuch(c.Size()))
 		_, err2 := ccl.Alloc[float32](ctx, c, tooMuch(c.Size()))
 		for _, err := range []error{err1, err2} {
-			failed, ok := errors.AsType[*ccl.AllocationFailedError](err)
+			failed, ok := errors.AsType[*transport.AllocationFailedError](err)
 			if !ok {
 				return fmt.Errorf("want an AllocationFailedError, got %w", err)
 			}
@@ -87,7 +88,7 @@ func (w *place) noRoom() ([]int, error) {
 	} else {
 		_, err = ccl.Alloc[uint8](ctx, c, bytes)
 	}
-	if _, ok := errors.AsType[*ccl.AllocationFailedError](err); ok {
+	if _, ok := errors.AsType[*transport.AllocationFailedError](err); ok {
 		return w.all.Ranks(), dist.Barrier()
 	}
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // A Kind is the kind of operation of an Outcome.
@@ -162,9 +163,9 @@ func (o *Outcome) blame(g *group, err error) {
 		return []int{g.members[r]}
 	}
 
-	if e, ok := errors.AsType[*ccl.AbortedError](err); ok {
+	if e, ok := errors.AsType[*transport.AbortedError](err); ok {
 		o.By = rank(e.By)
-	} else if e, ok := errors.AsType[*ccl.PeerLostError](err); ok {
+	} else if e, ok := errors.AsType[*transport.PeerLostError](err); ok {
 		o.Lost = rank(e.Rank)
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)

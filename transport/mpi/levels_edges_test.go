@@ -85,7 +85,7 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 	})
 	wait()
 	for rank, err := range errs {
-		if late, ok := errors.AsType[*ccl.TimeoutError](err); ok {
+		if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
 			require.Subset(t, []int{2, 3}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestLevelsThatNeverForm(t *testing.T) {
 				return err
 			}) {
 				require.Error(t, err, "rank %d", rank)
-				if late, ok := errors.AsType[*ccl.TimeoutError](err); ok && rank != bad {
+				if late, ok := errors.AsType[*transport.TimeoutError](err); ok && rank != bad {
 					require.Equal(t, []int{bad}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
 				}
 				t.Log(rank, err)

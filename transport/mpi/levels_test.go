@@ -173,7 +173,7 @@ func TestNodeLacksMemory(t *testing.T) {
 		_, err := ccl.CreateSharedRegion[byte](t.Context(), g[rank], 1<<50)
 		return err
 	}) {
-		_, ok := errors.AsType[*ccl.AllocationFailedError](err)
+		_, ok := errors.AsType[*transport.AllocationFailedError](err)
 		require.True(t, ok, "%v", err)
 	}
 	for _, err := range each(4, func(rank int) error { return g[rank].Barrier(t.Context()) }) {
@@ -237,7 +237,7 @@ func TestTwoLevelAbort(t *testing.T) {
 	})
 	all.Wait()
 	for rank, err := range errs {
-		aborted, ok := errors.AsType[*ccl.AbortedError](err)
+		aborted, ok := errors.AsType[*transport.AbortedError](err)
 		require.True(t, ok, "rank %d: %v", rank, err)
 		require.Equal(t, 3, aborted.By)
 		require.ErrorContains(t, err, mine.Error())
@@ -265,7 +265,7 @@ func TestTwoLevelStuck(t *testing.T) {
 			wait()
 			node := []int{stopped &^ 1, stopped | 1}
 			for rank, err := range errs {
-				late, ok := errors.AsType[*ccl.TimeoutError](err)
+				late, ok := errors.AsType[*transport.TimeoutError](err)
 				require.True(t, ok, "rank %d: %v", rank, err)
 				require.Subset(t, node, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
 			}

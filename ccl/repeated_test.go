@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,17 +12,30 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// A request makes its call at every start, in the order of the queue, and allocates nothing.
-func TestRequest(t *testing.T) {
+// repeated starts a call with the same Work at every start.
+type repeated func(context.Context) *ccl.Work
+
+// repeat returns an all-reduce that is repeated.
+func repeat[T ccl.Element](c *ccl.Communicator, send, recv []T, op ccl.Op, opts ...ccl.CallOption) repeated {
+	w := new(ccl.Work)
+	opts = append(opts, ccl.WithWork(w))
+	return func(ctx context.Context) *ccl.Work {
+		_ = ccl.AllReduce(ctx, c, send, recv, op, opts...) // the Work has the error as well
+		return w
+	}
+}
+
+// A Work makes its call at every start, in the order of the queue.
+func TestRepeated(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		const runs = 50
 		other := async(func() error {
 			x := []int32{1, 2}
-			r := ccl.AllReduceInit(g[1], x, x, ccl.Sum)
+			r := repeat(g[1], x, x, ccl.Sum)
 			for range runs + 2 {
 				x[0], x[1] = 1, 2
-				if err := r.Start(bg).Wait(bg); err != nil {
+				if err := r(bg).Wait(bg); err != nil {
 					return err
 				}
 				if err := g[1].Barrier(bg); err != nil {
@@ -33,10 +45,10 @@ func TestRequest(t *testing.T) {
 			return nil
 		})
 		x := []int32{3, 4}
-		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
+		r := repeat(g[0], x, x, ccl.Sum)
 		run := func() {
 			x[0], x[1] = 3, 4
-			w := r.Start(bg)
+			w := r(bg)
 			require.NoError(t, g[0].Barrier(bg)) // after the calls of the queue
 			require.NoError(t, w.Wait(bg))
 			require.Equal(t, []int32{4, 6}, x)
@@ -49,23 +61,23 @@ func TestRequest(t *testing.T) {
 }
 
 // Also not with a context that can be cancelled.
-func TestRequestAllocatesNothing(t *testing.T) {
+func TestRepeatedAllocatesNothing(t *testing.T) {
 	cancellable, cancel := context.WithCancel(bg)
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"background": bg, "cancellable": cancellable} {
-		t.Run(name, func(t *testing.T) { testRequestAllocatesNothing(t, ctx) })
+		t.Run(name, func(t *testing.T) { testRepeatedAllocatesNothing(t, ctx) })
 	}
 }
 
-func testRequestAllocatesNothing(t *testing.T, ctx context.Context) {
+func testRepeatedAllocatesNothing(t *testing.T, ctx context.Context) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		const runs = 200
 		reduce := func(c *ccl.Communicator) func() {
 			x := make([]float32, 1000)
-			r := ccl.AllReduceInit(c, x, x, ccl.Sum)
+			r := repeat(c, x, x, ccl.Sum)
 			return func() {
-				if err := r.Start(ctx).Wait(ctx); err != nil {
+				if err := r(ctx).Wait(ctx); err != nil {
 					panic(err)
 				}
 			}
@@ -91,9 +103,9 @@ func TestManyWait(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		x, y := []int32{1}, []int32{2}
-		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
+		r := repeat(g[0], x, x, ccl.Sum)
 		for range 20 {
-			w := r.Start(bg)
+			w := r(bg)
 			impatient, giveUp := context.WithCancel(bg)
 			late, cancel := context.WithCancel(bg)
 			var waits []func() error
@@ -118,54 +130,36 @@ func TestManyWait(t *testing.T) {
 // warm is the number of calls after which a communicator has the memory that it needs.
 const warm = 50
 
-// A request that still runs is not started again.
-func TestRequestThatRuns(t *testing.T) {
-	everyWorld(t, func(t *testing.T, connect connector) {
-		g := group(t, connect, 2)
-		x, y := []int32{1}, []int32{2}
-		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
-		first := r.Start(bg)
-		var wrong *ccl.InvalidArgumentError
-		require.ErrorAs(t, r.Start(bg).Wait(bg), &wrong)
-		require.Contains(t, wrong.Error(), "starts a request that still runs")
-		require.NoError(t, ccl.AllReduce(bg, g[1], y, y, ccl.Sum))
-		require.NoError(t, first.Wait(bg))
-		require.Equal(t, []int32{3}, x)
-		require.NoError(t, g[0].Close())
-		require.ErrorIs(t, r.Start(bg).Wait(bg), ccl.ErrClosed)
-	})
-}
-
-// startsInVain starts a request on all ranks with a context that has ended, and waits for its end, not for its error.
-func startsInVain(requests []*ccl.Request) {
+// startsInVain starts a call on all ranks with a context that has ended, and waits for its end, not for its error.
+func startsInVain(calls []repeated) {
 	ended, end := context.WithCancel(bg)
 	end()
-	for _, r := range requests {
-		<-r.Start(ended).Done()
+	for _, r := range calls {
+		<-r(ended).Done()
 	}
 }
 
-// requestsOf returns an all-reduce of each rank.
-func requestsOf(g []*ccl.Communicator) []*ccl.Request {
-	requests := make([]*ccl.Request, len(g))
+// repeatedOf returns an all-reduce of each rank.
+func repeatedOf(g []*ccl.Communicator) []repeated {
+	calls := make([]repeated, len(g))
 	for r := range g {
 		x := []int32{1}
-		requests[r] = ccl.AllReduceInit(g[r], x, x, ccl.Sum)
+		calls[r] = repeat(g[r], x, x, ccl.Sum)
 	}
-	return requests
+	return calls
 }
 
 // The error of a start that the program has not seen is not lost when the next start succeeds: Drain returns it, once. It does
 // not return errors that the program has seen.
-func TestDrainOfRequestsThatFailed(t *testing.T) {
+func TestDrainOfRepeatedCallsThatFailed(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
-		requests := requestsOf(g)
+		calls := repeatedOf(g)
 		again := func() {
-			require.NoError(t, errors.Join(each(2, func(r int) error { return requests[r].Start(bg).Wait(bg) })...))
+			require.NoError(t, errors.Join(each(2, func(r int) error { return calls[r](bg).Wait(bg) })...))
 		}
 		for range 2 {
-			startsInVain(requests)
+			startsInVain(calls)
 			again()
 			for _, c := range g {
 				require.ErrorIs(t, c.Drain(bg), context.Canceled)
@@ -174,8 +168,8 @@ func TestDrainOfRequestsThatFailed(t *testing.T) {
 		}
 		ended, end := context.WithCancel(bg)
 		end()
-		for _, r := range requests {
-			require.ErrorIs(t, r.Start(ended).Wait(bg), context.Canceled)
+		for _, r := range calls {
+			require.ErrorIs(t, r(ended).Wait(bg), context.Canceled)
 		}
 		again()
 		for _, c := range g {
@@ -184,18 +178,18 @@ func TestDrainOfRequestsThatFailed(t *testing.T) {
 	})
 }
 
-// Drain does not wait for a start that comes after it has begun, also of a request whose earlier start has failed.
-func TestDrainOfRequestThatIsStartedAgain(t *testing.T) {
+// Drain does not wait for a start that comes after it has begun, also with a Work whose earlier start has failed.
+func TestDrainOfRepeatedCallThatIsStartedAgain(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
-		requests := requestsOf(g)
-		startsInVain(requests)
+		calls := repeatedOf(g)
+		startsInVain(calls)
 		before := started(func(async ccl.CallOption) error { return g[0].Barrier(bg, async) })
 		drained := async(func() error { return g[0].Drain(bg) })
 		for !ccl.IsAwaited(before) { // it has read the queue
 			runtime.Gosched()
 		}
-		again := requests[0].Start(bg)
+		again := calls[0](bg)
 		require.NoError(t, g[1].Barrier(bg))
 		over := make(chan error)
 		go func() { over <- drained() }()
@@ -207,25 +201,7 @@ func TestDrainOfRequestThatIsStartedAgain(t *testing.T) {
 			t.Error("Drain waits for a start that came later")
 			defer func() { <-over }()
 		}
-		require.NoError(t, requests[1].Start(bg).Wait(bg))
+		require.NoError(t, calls[1](bg).Wait(bg))
 		require.NoError(t, again.Wait(bg))
-	})
-}
-
-// Drain returns the error of a start that was refused because the request still ran, unless the program has seen it.
-func TestDrainOfRequestThatRuns(t *testing.T) {
-	everyWorld(t, func(t *testing.T, connect connector) {
-		g := group(t, connect, 2)
-		requests := requestsOf(g)
-		first := requests[0].Start(bg)
-		requests[0].Start(bg)
-		require.Error(t, requests[0].Start(bg).Wait(bg))
-		require.NoError(t, requests[1].Start(bg).Wait(bg))
-		require.NoError(t, first.Wait(bg))
-		err := g[0].Drain(bg)
-		var wrong *ccl.InvalidArgumentError
-		require.ErrorAs(t, err, &wrong)
-		require.Equal(t, 1, strings.Count(err.Error(), "still runs"), "%v", err)
-		require.NoError(t, g[0].Drain(bg))
 	})
 }
