@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/half"
-	"github.com/goccl/goccl/transport"
 )
 
 // Bucket is a group of gradients of one type that are reduced by one call.
@@ -102,7 +102,7 @@ type poolOf[T Float] struct {
 
 func (p *poolOf[T]) allocate(ctx context.Context, c *ccl.Communicator, count int, logger *slog.Logger) (err error) {
 	p.memory, err = ccl.Alloc[T](ctx, c, count)
-	if refused, ok := errors.AsType[*transport.AllocationFailedError](err); ok {
+	if refused, ok := errors.AsType[*dist.AllocationFailedError](err); ok {
 		if logger != nil {
 			logger.Warn("buckets are copied, since memory that ranks share was refused", "bytes", count*ccl.DTypeOf[T]().Size(), "error", refused)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ddp"
-	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/dist"
 )
 
 // A step of long buckets whose Wait gives up on one rank, because its context ends at any moment, fails on all ranks or on
@@ -88,7 +88,7 @@ func TestUnreadyWithEndedContext(t *testing.T) {
 		return readyAll(r, g)
 	})
 	require.ErrorAs(t, errs[1], new(*ddp.UnreadyError))
-	aborted, ok := errors.AsType[*transport.AbortedError](errs[0])
+	aborted, ok := errors.AsType[*dist.AbortedError](errs[0])
 	require.True(t, ok, "%v", errs[0])
 	require.Equal(t, 1, aborted.By)
 	require.Contains(t, errs[0].Error(), "no gradient was ready for a, b")

@@ -35,7 +35,7 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an older one
 // at once, or not at all.
 //
-// A rank that does not call Save within the group's timeout is a *transport.TimeoutError of the
+// A rank that does not call Save within the group's timeout is a *dist.TimeoutError of the
 // others. While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
 // Parameters that differ between ranks are a *CheckpointError, in which errors.As finds a
@@ -98,7 +98,7 @@ func (r *Reducer) write(path string, state any, more []Tensor) error {
 // version or of another model on any rank is a *CheckpointError on all, and so are files that
 // differ: it names the rank and the first tensor. It is fs.ErrNotExist if no rank has the file.
 //
-// A rank that does not call Load within the group's timeout is a *transport.TimeoutError of the
+// A rank that does not call Load within the group's timeout is a *dist.TimeoutError of the
 // others. For ranks that read, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
 // It has the errors of Save within Join, between Ready and Wait, and after the end.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/transport"
 )
 
 func init() {
@@ -67,7 +66,7 @@ func saveWithoutOneRank(rank, ranks int, _ *outcome) error {
 		}
 		if rank != last {
 			err := operations(r, os.Getenv("TEST_DDP_DIR")+"/c", nil)[operation]()
-			var late *transport.TimeoutError
+			var late *dist.TimeoutError
 			if !errors.As(err, &late) || !slices.Contains(late.Missing, last) {
 				return fmt.Errorf("%s without rank %d: %w", operation, last, err)
 			}

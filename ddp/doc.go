@@ -42,6 +42,6 @@
 //
 // What differs between ranks when a Reducer is made is a *ccl.MismatchError on all of them. In a
 // step, Wait returns the error of the collective that failed, with the names of the parameters in
-// the bucket: a rank that was lost (*transport.PeerLostError), a timeout, or a gradient that was
+// the bucket: a rank that was lost (*dist.PeerLostError), a timeout, or a gradient that was
 // not ready (*UnreadyError on the rank itself; the others get *ccl.MismatchError with its text).
 package ddp

@@ -24,7 +24,7 @@ type join struct {
 // steps, is a buffer (Options.Buffers), or differs between ranks from then on.
 //
 // All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others
-// as well: they get *transport.AbortedError with its text. The ranks that are done make the steps
+// as well: they get *dist.AbortedError with its text. The ranks that are done make the steps
 // of the Reducer, Ready and Wait, and nothing else: other calls that need all ranks wait for them
 // in vain, and Save and Load are refused.
 //

@@ -11,7 +11,6 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/transport"
 )
 
 // makeStep makes a step of gradients that are all value, and returns one of the means.
@@ -65,7 +64,7 @@ func joinEndsWithinStep(rank, ranks int, o *outcome) error {
 				return nil
 			})
 			var own *ccl.InvalidArgumentError
-			var aborted *transport.AbortedError
+			var aborted *dist.AbortedError
 			if last := rank == ranks-1; last && !errors.As(err, &own) || errors.As(err, &aborted) == last {
 				return fmt.Errorf("got %w", err)
 			}
@@ -160,7 +159,7 @@ func TestJoinCancelled(t *testing.T) {
 	})
 	require.ErrorIs(t, errs[0], context.Canceled)
 	for _, rank := range []int{1, 2} {
-		var aborted *transport.AbortedError
+		var aborted *dist.AbortedError
 		require.ErrorAs(t, errs[rank], &aborted, "rank %d", rank)
 		require.Equal(t, 0, aborted.By)
 	}
@@ -190,7 +189,7 @@ func TestJoinPanics(t *testing.T) {
 		return errors.Join(dist.Barrier(), r.Close())
 	})
 	for rank, err := range errs {
-		var aborted *transport.AbortedError
+		var aborted *dist.AbortedError
 		require.ErrorAs(t, err, &aborted, "rank %d", rank)
 		require.Equal(t, 1, aborted.By)
 	}

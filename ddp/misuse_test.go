@@ -13,7 +13,6 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/transport"
 )
 
 // A Reducer of some ranks, in another order, averages and has checkpoints as one of all ranks.
@@ -131,7 +130,7 @@ func TestStepOfOneRankFails(t *testing.T) {
 	})
 	require.ErrorIs(t, errs[1], context.Canceled)
 	for _, rank := range []int{0, 2} {
-		var aborted *transport.AbortedError
+		var aborted *dist.AbortedError
 		require.ErrorAs(t, errs[rank], &aborted, "rank %d", rank)
 		require.Equal(t, 1, aborted.By)
 	}

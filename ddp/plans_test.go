@@ -12,7 +12,6 @@ import (
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/half"
-	"github.com/goccl/goccl/transport"
 )
 
 // errPlanned is why functions of Join and workers fail as their plan has it.
@@ -465,7 +464,7 @@ func (x *trainee) isErrorOfFaulty(f *Fault, err error) bool {
 // isErrorOfOther reports whether other ranks than the one with a fault get such an error. Join aborts
 // the group, so that within it ranks may find that first.
 func (x *trainee) isErrorOfOther(f *Fault, inJoin bool, err error) bool {
-	abort, ok := errors.AsType[*transport.AbortedError](err)
+	abort, ok := errors.AsType[*dist.AbortedError](err)
 	aborted := ok && abort.By == f.Rank
 	_, mismatch := errors.AsType[*ccl.MismatchError](err)
 	text := fmt.Sprint(err)
@@ -478,7 +477,7 @@ func (x *trainee) isErrorOfOther(f *Fault, inJoin bool, err error) bool {
 	case FaultNested:
 		return aborted || mismatch
 	case FaultLeaves, FaultReturns:
-		lost, ok := errors.AsType[*transport.PeerLostError](err)
+		lost, ok := errors.AsType[*dist.PeerLostError](err)
 		return ok && lost.Rank == f.Rank || inJoin && aborted
 	}
 	return aborted

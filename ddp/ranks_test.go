@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/transport"
 )
 
 // A work is what each rank of a test does, as a goroutine or as a process.
@@ -54,8 +53,8 @@ type outcome struct {
 	Values    []float64
 	Texts     []string
 	Err       string
-	AbortedBy *int // the rank, if the error has a *transport.AbortedError
-	Lost      *int // the rank, if it has a *transport.PeerLostError
+	AbortedBy *int // the rank, if the error has a *dist.AbortedError
+	Lost      *int // the rank, if it has a *dist.PeerLostError
 }
 
 // play does a work on a rank that has started.
@@ -71,10 +70,10 @@ func play(name string, o *outcome) error {
 		return dist.DestroyProcessGroup()
 	}
 	o.Err = err.Error()
-	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok {
+	if aborted, ok := errors.AsType[*dist.AbortedError](err); ok {
 		o.AbortedBy = &aborted.By
 	}
-	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
+	if lost, ok := errors.AsType[*dist.PeerLostError](err); ok {
 		o.Lost = &lost.Rank
 	}
 	return err

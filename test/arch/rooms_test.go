@@ -62,7 +62,7 @@ var rules = []rule{
 	{"launch", []string{"transport/shm", "internal/launcher", "internal/launchenv", "internal/jsonfloat"}, nil, "it starts programs that need not use goccl"},
 	{"ddp", []string{"dist", "ccl", "half", "internal/atomicfile", "internal/jsonfloat"}, nil, "a training program could have written it"},
 	{"test/calls", []string{"ccl", "half", "transport"}, nil, "its results follow from definitions, not from algorithms"},
-	{"test/stress", []string{"ccl", "half", "partition", "primitive", "internal/rowmajor", "test/calls"}, nil, "random programs use what users' programs use"},
+	{"test/stress", []string{"ccl", "half", "partition", "primitive", "transport", "internal/rowmajor", "test/calls"}, nil, "random programs use what users' programs use, and transport names the errors"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/mpi", []string{"dist", "ccl", "half", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/golden", nil, nil, "it keeps texts, of whichever package"},

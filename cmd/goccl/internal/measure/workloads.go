@@ -9,7 +9,6 @@ import (
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/workload"
-	"github.com/goccl/goccl/transport"
 )
 
 // DefaultBackward is Plan.Compute for workloads, if it is not set.
@@ -82,7 +81,7 @@ func addWorkload(b *bench[float32], _ []chosen) error {
 		t.backward.compute = newComputation(b.c.Compute, 0, b.rank)
 	}
 	vector, err := ccl.Alloc[float32](background, b.comm, t.of.Elements())
-	if _, refused := errors.AsType[*transport.AllocationFailedError](err); refused { // then Reducers have private memory as well
+	if _, refused := errors.AsType[*dist.AllocationFailedError](err); refused { // then Reducers have private memory as well
 		vector, err = make([]float32, t.of.Elements()), nil
 	}
 	if err != nil {

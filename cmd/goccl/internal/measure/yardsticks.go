@@ -6,7 +6,6 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/transport"
 )
 
 // addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, a copy of a
@@ -16,7 +15,7 @@ func (b *bench[T]) addYardsticks() error {
 		b.addYardstick(b.ownCopy())
 		if b.shared {
 			peer, err := b.peerCopy()
-			if _, none := errors.AsType[*transport.AllocationFailedError](err); err != nil && !none {
+			if _, none := errors.AsType[*dist.AllocationFailedError](err); err != nil && !none {
 				return err
 			}
 			if err == nil { // else there is too little shared memory, on all ranks
