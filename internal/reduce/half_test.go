@@ -12,8 +12,8 @@ import (
 // midpoint before it are rounded up to infinity.
 type format[T float16 | bfloat16] struct{ magnitudes []float64 }
 
-// newFormat takes the digits behind the point and the exponent of the least normal
-// number.
+// newFormat returns the format with that many binary digits behind the point, whose least normal
+// number is 2^least. Its greatest exponent is 1-least, so that infinity stands for 2^(2-least).
 func newFormat[T float16 | bfloat16](digits, least int) format[T] {
 	var f format[T]
 	for e := range 1<<(15-digits) - 1 {
@@ -25,7 +25,7 @@ func newFormat[T float16 | bfloat16](digits, least int) format[T] {
 			}
 		}
 	}
-	f.magnitudes = append(f.magnitudes, math.Ldexp(1, -least+2))
+	f.magnitudes = append(f.magnitudes, math.Ldexp(1, 2-least))
 	return f
 }
 
@@ -35,6 +35,12 @@ var (
 )
 
 func (f format[T]) infinity() T { return T(len(f.magnitudes) - 1) }
+
+// leastNormal is the least normal number: the lowest bit of the exponent alone.
+func (f format[T]) leastNormal() T { return f.infinity() & -f.infinity() }
+
+// quiet is the bit that a quiet NaN has: the one below the exponent.
+func (f format[T]) quiet() T { return f.leastNormal() >> 1 }
 
 // value returns the number with the bits h.
 func (f format[T]) value(h T) float64 {
@@ -104,20 +110,17 @@ func halfOracle[T float16 | bfloat16](typ Type, f format[T]) oracle[T] {
 		},
 		special: []T{f.infinity() + 1, f.infinity() | f.quiet()}, // a signalling NaN, and a quiet one
 		any: func(r *rand.Rand) T {
-			if r.IntN(2) == 0 { // magnitudes from 1/8 to 2
-				return f.signed(two-1-T(r.IntN(4*int(f.quiet()<<1))), float64(r.IntN(2)*2-1))
+			if r.IntN(2) == 0 { // magnitudes from 1/8 to 2, which are four exponents
+				return f.signed(two-1-T(r.IntN(4*int(f.leastNormal()))), float64(r.IntN(2)*2-1))
 			}
 			return T(r.Uint32())
 		},
 	}
-	for _, h := range []T{0, 1, f.quiet()<<1 - 1, f.quiet() << 1, f.nearest(0.1), f.nearest(1), f.infinity() - 1, f.infinity()} {
+	for _, h := range []T{0, 1, f.leastNormal() - 1, f.leastNormal(), f.nearest(0.1), f.nearest(1), f.infinity() - 1, f.infinity()} {
 		o.special = append(o.special, h, h|0x8000)
 	}
 	return o
 }
-
-// quiet is the bit that a quiet NaN has: the one below the exponent.
-func (f format[T]) quiet() T { return f.infinity() & -f.infinity() >> 1 }
 
 // every returns all values of a half.
 func every[T float16 | bfloat16]() buffer[T] {
@@ -128,8 +131,8 @@ func every[T float16 | bfloat16]() buffer[T] {
 	return b
 }
 
-// ties returns the numbers that are hard to round: every half, every midpoint between two halves, up to
-// the one above which numbers become infinity, and the neighbours of all these.
+// ties returns the numbers that are hard to round: every half, every midpoint between two halves,
+// up to the one above which numbers become infinity, and the neighbours of all these.
 func ties[T float16 | bfloat16](f format[T]) []float32 {
 	var hard []float32
 	for i, low := range f.magnitudes[:f.infinity()] {
@@ -158,6 +161,7 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 			t.Fatalf("%#04x comes back as %#04x", h, got)
 		}
 	}
+
 	hard := ties(f)
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 1 << 18 {
@@ -169,6 +173,8 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 			t.Fatalf("%v is rounded to %#04x, want %#04x", x, got, want)
 		}
 	}
+
+	// A NaN stays one, whatever its payload: all short payloads, powers of two, and each 256th other.
 	for _, sign := range []uint32{0, 1 << 31} {
 		for payload := uint32(1); payload < 1<<23; payload++ {
 			if payload > 1<<17 && payload&0xff != 0xff && payload&(payload-1) != 0 {
@@ -182,8 +188,8 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 	}
 }
 
-// Whole reductions round correctly. Numbers that are hard to round are sums of three halves divided by
-// a power of two, and float32 holds all of these exactly.
+// Whole reductions round correctly. Numbers that are hard to round are sums of three halves divided
+// by a power of two, and float32 holds all of these exactly.
 func TestHalfRounding(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRounding(t, Float16, binary16) })
 	t.Run("bfloat16", func(t *testing.T) { testRounding(t, BFloat16, brain16) })
@@ -193,22 +199,27 @@ func testRounding[T float16 | bfloat16](t *testing.T, typ Type, f format[T]) {
 	type terms [3]T
 	sums, wants := map[int][]terms{}, map[int][]T{}
 	for _, x := range ties(f) {
+		// The sum is x*2^shift: at least 1 if shift may be so large.
 		shift := 0
 		for scaled := math.Abs(float64(x)); scaled < 1 && shift < 30; scaled *= 2 {
 			shift++
 		}
+
+		// Take from it what a half can hold, three times.
 		var sum terms
 		rest := math.Ldexp(float64(x), shift)
 		for k := range sum {
 			sum[k] = f.signed(f.below(rest), float64(x))
 			rest -= f.value(sum[k])
 		}
+
 		if rest == 0 {
 			sums[shift], wants[shift] = append(sums[shift], sum), append(wants[shift], f.nearest(float64(x)))
 		} else if math.Abs(float64(x)) >= 0x1p-31 {
 			t.Fatalf("%v is not a sum of three", x)
 		}
 	}
+
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for shift, want := range wants {
 			n := len(want)
@@ -234,33 +245,34 @@ func TestEveryHalf(t *testing.T) {
 }
 
 func testEvery[T float16 | bfloat16](t *testing.T, o oracle[T], f format[T]) {
-	quiet := func(t *testing.T, what any, got buffer[T]) {
+	checkQuiet := func(t *testing.T, what any, got buffer[T]) {
 		for i, got := range got.body() {
 			if isNaN(T(i)) && got&f.quiet() == 0 {
 				t.Fatalf("%v makes %#04x of %#04x", what, got, i)
 			}
 		}
 	}
+
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		dst := every[T]()
 		for _, op := range opsOf(o.typ) {
 			for _, with := range []T{f.nearest(-0.7), 3} {
 				checkPair(t, m, o, op, dst, every[T](), full(1<<16, with), "every half first")
-				quiet(t, op, dst)
+				checkQuiet(t, op, dst)
 				checkPair(t, m, o, op, dst, full(1<<16, with), every[T](), "every half second")
-				quiet(t, op, dst)
+				checkQuiet(t, op, dst)
 			}
 		}
 		for _, by := range []int{1, 2, 3, 64, math.MaxInt32} {
 			dst := every[T]()
 			checkDivide(t, m, o, dst, by)
-			quiet(t, "a division", dst)
+			checkQuiet(t, "a division", dst)
 		}
 	})
 }
 
-// Many holds the running result in float32. Rounding at every step would lose the small terms of these
-// sums, and a float16 cannot hold the large intermediate results.
+// Many holds the running result in float32. Rounding at every step would lose the small terms of
+// these sums, and a float16 cannot hold the large intermediate results.
 func TestHalvesAreRoundedOnce(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRoundedOnce(t, Float16, binary16, 2048, 65504) })
 	t.Run("bfloat16", func(t *testing.T) { testRoundedOnce(t, BFloat16, brain16, 256, 0x1.fep126) })

@@ -3,9 +3,9 @@ package syncmodel
 import "testing"
 
 // Ranks that do not share memory exchange copies in rounds, and store results over the copies
-// that they have read. This is a separate model, of three
-// ranks that make a call of a few rounds, in any order of their steps. Whether a rank announces
-// its arrival at a round by a word or by entering a call does not matter: either only grows.
+// that they have read. This is a separate model, of three ranks that make a call of a few rounds,
+// in any order of their steps. Whether a rank announces its arrival at a round by a word or by
+// entering a call does not matter: either only grows.
 //
 // Rank 0 fails the group when it has succeeded, in a call that is not modelled. Rank 1 may
 // give up inside the call where it waits, in some runs, and the process of rank 2 may die
@@ -13,23 +13,24 @@ import "testing"
 
 // Steps of a rank at a round.
 const (
-	startCopy uint8 = iota // it writes its half
-	endCopy
-	announce    // it announces that it has arrived
-	awaitFirst  // it waits for one peer
-	awaitSecond // and the other
-	readFirst   // it reads the copy of that one
-	readSecond  // and the other
-	nextRound   // to the next round
-	lookFirst   // one peer has not arrived: it looks at what ends the wait
-	lookSecond  // or the other
-	retestFirst // that has interrupted it
-	retestSecond
-	failAfterward // it has succeeded: rank 0 fails the group
+	startCopy     uint8 = iota // it begins to write its half
+	endCopy                    // it has written its half
+	announce                   // it announces that it has arrived
+	awaitFirst                 // it waits for the rank after it
+	awaitSecond                // it waits for the rank before it
+	readFirst                  // it reads the copy of the rank after it
+	readSecond                 // it reads the copy of the rank before it
+	nextRound                  // it goes on to the next round
+	lookFirst                  // the rank after it has not arrived: it looks at what ends the wait
+	lookSecond                 // the same for the rank before it
+	retestFirst                // its look found that the wait ends: it tests the arrival once more
+	retestSecond               // the same for the rank before it
+	failAfterward              // it has succeeded, and as rank 0 it now fails the group
 	callEnded
 )
 
-// What a half holds: the round for which its owner has written it, or
+// torn is what a half holds while its owner writes it. Otherwise it holds the round for which its
+// owner has written it.
 const torn = 255
 
 const rounds = 4 // each half is written again, and read again
@@ -63,9 +64,9 @@ const (
 var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, takeBeforeCopy, copiesSuffice, arrivalBeatsFail, roundsEnd}
 
 type stagedGroup struct {
-	rank  [3]stagedRank
-	fail  bool
-	gives bool // rank 1 may give up
+	rank      [3]stagedRank
+	fail      bool
+	mayGiveUp bool // rank 1 may give up
 }
 
 // step returns the state after rank's next step, and whether it can make one.
@@ -84,7 +85,9 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 		s.fail, r.failed, r.step = true, true, callEnded
 	}
 	next := r.step + 1
+
 	switch r.step {
+	// The copy, and the arrival.
 	case startCopy:
 		if without != takeBeforeCopy {
 			r.take(rank, half)
@@ -103,6 +106,8 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 		if without == copyBeforeArrival {
 			next = startCopy
 		}
+
+	// The wait for a peer.
 	case awaitFirst, awaitSecond:
 		if peer.arrived < r.round {
 			r.step += lookFirst - awaitFirst
@@ -129,13 +134,15 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 			return s, true
 		}
 		next = r.step + awaitFirst - retestFirst + 1
+
+	// The results, and the end of the round.
 	case readFirst, readSecond:
 		if without == copiesSuffice && s.fail {
 			fail()
 			return s, true
 		}
 		r.misread = r.misread || peer.half[half] != r.round
-		peer.results[half][rank] = r.round // over what it has read
+		peer.results[half][rank] = r.round // its result replaces the copy that it has read
 		if without == awaitAll {
 			next = nextRound
 		}
@@ -174,15 +181,15 @@ func firstStep(without roundRule) uint8 {
 	return startCopy
 }
 
-// others returns the states after a rank dies or gives up.
-func (s stagedGroup) others() (all []stagedGroup) {
+// afterDepartures returns the states after a rank dies or gives up.
+func (s stagedGroup) afterDepartures() (all []stagedGroup) {
 	if r := s.rank[2]; r.step != callEnded {
 		r.dead, r.step = true, callEnded
 		next := s
 		next.rank[2] = r
 		all = append(all, next)
 	}
-	if r := s.rank[1]; s.gives && (r.step == lookFirst || r.step == lookSecond) {
+	if r := s.rank[1]; s.mayGiveUp && (r.step == lookFirst || r.step == lookSecond) {
 		r.failed, r.step = true, callEnded
 		next := s
 		next.fail, next.rank[1] = true, r
@@ -191,9 +198,9 @@ func (s stagedGroup) others() (all []stagedGroup) {
 	return all
 }
 
-// bad reports a forbidden state: a rank has read the copy of another round; or, where none
+// isForbidden reports a forbidden state: a rank has read the copy of another round; or, where none
 // gives up inside the call, it succeeds on one rank and fails on another.
-func (s stagedGroup) bad() bool {
+func (s stagedGroup) isForbidden() bool {
 	var succeeded, failed bool
 	for _, r := range s.rank {
 		if r.misread {
@@ -201,18 +208,18 @@ func (s stagedGroup) bad() bool {
 		}
 		succeeded, failed = succeeded || r.succeeded, failed || r.failed
 	}
-	return succeeded && failed && !s.gives
+	return succeeded && failed && !s.mayGiveUp
 }
 
-// seesWrong reports whether a forbidden state is reachable, or a rank can wait forever, and
+// explore reports whether a forbidden state is reachable, or a rank can wait forever, and
 // the number of states.
-func seesWrong(without roundRule, gives bool) (broken bool, states int) {
+func explore(without roundRule, mayGiveUp bool) (broken bool, states int) {
 	first := stagedRank{round: 1, step: firstStep(without)}
-	start := stagedGroup{rank: [3]stagedRank{first, first, first}, gives: gives}
+	start := stagedGroup{rank: [3]stagedRank{first, first, first}, mayGiveUp: mayGiveUp}
 	visited := map[stagedGroup]bool{start: true}
 	queue := []stagedGroup{start}
 	visit := func(s stagedGroup) {
-		broken = broken || s.bad()
+		broken = broken || s.isForbidden()
 		if !visited[s] {
 			visited[s] = true
 			queue = append(queue, s)
@@ -230,7 +237,7 @@ func seesWrong(without roundRule, gives bool) (broken bool, states int) {
 		for _, r := range s.rank {
 			broken = broken || stuck && r.step != callEnded
 		}
-		for _, next := range s.others() {
+		for _, next := range s.afterDepartures() {
 			visit(next)
 		}
 	}
@@ -238,13 +245,13 @@ func seesWrong(without roundRule, gives bool) (broken bool, states int) {
 }
 
 func TestRounds(t *testing.T) {
-	for _, gives := range []bool{false, true} {
-		if broken, states := seesWrong("", gives); broken || states < 500 {
+	for _, mayGiveUp := range []bool{false, true} {
+		if broken, states := explore("", mayGiveUp); broken || states < 500 {
 			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", broken, states)
 		}
 	}
 	for _, rule := range roundRules {
-		if broken, _ := seesWrong(rule, false); !broken {
+		if broken, _ := explore(rule, false); !broken {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-const whole = `version: 1
+const allKeys = `version: 1
 title: Everything
 config: [rules/ccl.yaml, b.yaml]
 topology: [ring_1d, torus_2d:2x1]
@@ -41,11 +41,11 @@ max_calls: 4
 `
 
 func TestParse(t *testing.T) {
-	f, err := Parse("dir/a.yaml", whole)
+	f, err := Parse("dir/a.yaml", allKeys)
 	require.NoError(t, err)
 	f.values = nil // positions
 	require.Equal(t, &File{
-		Path: "dir/a.yaml", Text: whole, Title: "Everything",
+		Path: "dir/a.yaml", Text: allKeys, Title: "Everything",
 		Configs:    []string{filepath.Join("dir", "rules", "ccl.yaml"), filepath.Join("dir", "b.yaml")},
 		Topologies: []measure.Grid{{Kind: topology.Ring1D}, {Kind: topology.Torus2D, W: 2, H: 1}},
 		Transports: []string{"local", "shm"},
@@ -93,7 +93,8 @@ func TestParse(t *testing.T) {
 func TestExample(t *testing.T) {
 	f, err := Load("../../../../docs/guides/sweep.yaml")
 	require.NoError(t, err)
-	rows := len(f.Plan.Cases()) * (len(f.Setup.Entries) + 4)
+	const yardsticks = 4
+	rows := len(f.Plan.Cases()) * (len(f.Setup.Entries) + yardsticks)
 	require.Less(t, time.Duration(rows)*f.Setup.Budget.Time, time.Minute)
 	_, err = Load("missing.yaml")
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -158,7 +159,7 @@ func TestStrictness(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(whole)
+	f.Add(allKeys)
 	f.Fuzz(func(t *testing.T, text string) {
 		if file, err := Parse("a.yaml", text); err == nil && len(file.Plan.Bytes) == 0 {
 			t.Fatal("a sweep of nothing")
@@ -261,8 +262,8 @@ func TestFingerprints(t *testing.T) {
 	require.Error(t, err, "a file is no directory")
 }
 
-// A store without finished cells accepts another fingerprint, such as that of a corrected file. From
-// its first cell on, it accepts only that one.
+// A store without finished cells accepts another fingerprint, such as that of a corrected file.
+// From its first cell on, it accepts only that one.
 func TestFingerprintWithoutCells(t *testing.T) {
 	dir := t.TempDir()
 	misspelt, corrected := Fingerprint{"1", "2", "3", "4"}, Fingerprint{"x", "2", "3", "4"}
@@ -301,19 +302,23 @@ func TestReport(t *testing.T) {
 	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Transport: "local", Rows: []measure.Row{{Library: measure.Library, Calls: 5, P50: 0.22, P99: 1}}}
 	refused := measure.Result{Case: measure.Case{Collective: "broadcast", DType: "int32", Ranks: 2, Bytes: 8, InPlace: true}, Rows: cell.Rows[3:]}
 	d.Results = append(d.Results, cell, barrier, refused)
+
 	varied := cell
 	varied.Config, varied.Topology = "b.yaml", "torus_2d:2x1"
 	varied.Rows = append([]measure.Row{}, cell.Rows...)
 	varied.Rows[2].Params, varied.Rows[2].Memory = "chunk=1KiB", measure.Alloc
 	d.Results = append(d.Results, varied)
+
 	failed := cell
 	failed.Ranks, failed.Rows = 3, []measure.Row{{Library: measure.Library, Entry: "ring", Failed: "rank 1 died"}}
 	more := cell
 	more.Ranks = 4
 	d.Results = append(d.Results, failed, more)
+
 	held := []Held{{"a.yaml", settings}, {"b.yaml over shm", settings}}
 	page, err := Report(f, d, held)
 	require.NoError(t, err)
+
 	text := string(page)
 	for _, part := range []string{
 		"<title>A &amp; B</title>", "version: 1 # &lt;&amp;&gt;\n", "a.yaml", "ccl.yaml (working directory)", d.Date.Format("02 Jan 2006 15:04"),
