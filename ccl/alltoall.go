@@ -22,13 +22,13 @@ func AllToAll[T Element](ctx context.Context, c *Communicator, send, recv []T, o
 
 // AllToAllV is AllToAll with blocks of different lengths: rank r gets sendCounts[r] elements of
 // send, from sendDispls[r] on; the recvCounts[s] elements from rank s go to recv[recvDispls[s]:].
+//
 // Counts may be 0. nil displs mean packed. Explicit displs may leave gaps, which are not changed,
 // and be in any order; for send that costs a copy. send and recv are disjoint.
 //
-// Ranks first exchange all lengths, which takes one synchronisation more than AllToAll. If what
-// one rank sends is not what another expects, all ranks reject the call with *MismatchError,
-// which names the first two such ranks. The other errors are the same as of AllToAll
-// and AllGatherV.
+// Ranks first exchange all lengths, which takes one synchronisation more than AllToAll. If what one
+// rank sends is not what another expects, all ranks reject the call with *MismatchError, which
+// names the first two such ranks. The other errors are those of AllToAll and AllGatherV.
 func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int, opts ...CallOption) error {
 	return c.makeCall(ctx, &arguments{
 		coll: collAllToAllLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv),
@@ -37,8 +37,8 @@ func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCo
 
 func (e *engine) allToAll(ctx context.Context, a *arguments, opts []CallOption) error {
 	n := a.send.Len()
-	var err error
 
+	var err error
 	switch {
 	case a.recv.Len() != n:
 		err = &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: n, Actual: a.recv.Len()}

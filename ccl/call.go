@@ -12,11 +12,12 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Call is one execution of a kernel on one rank: the task, and the verbs to do it with. Verbs
-// block until the memory they were given may be used again. They return an error when the call
-// cannot be completed; the kernel then returns that error, wrapped if that helps. After an error
-// all further verbs return it, and so does the call. A Call belongs to the goroutine that runs it
-// and ends when Run returns.
+// Call is one execution of a kernel on one rank: the task, and the verbs to do it with.
+//
+// Verbs block until the memory they were given may be used again. They return an error when the
+// call cannot be completed; the kernel then returns that error, wrapped if that helps. After an
+// error all further verbs return it, and so does the call. A Call belongs to the goroutine that
+// runs it and ends when Run returns.
 type Call struct {
 	engine *engine
 	plan   *plan
@@ -145,11 +146,13 @@ func (c *Call) BlockLen(rank int) int {
 // of a reduce or a gather.
 func (c *Call) Root() int { return c.root }
 
-// Scratch returns memory for n elements of the call's type, n >= 0, that belongs to this rank
-// until Run returns. Its contents are unspecified. There is one such memory: a second call of
-// Scratch returns the same memory, or replaces it if n is larger, so a kernel must not use the
-// result of the first call after it. The communicator keeps the memory and allocates only when a
-// call needs more than any before.
+// Scratch returns memory for n elements of the call's type, n >= 0, that belongs to this rank until
+// Run returns.
+//
+// Its contents are unspecified. There is one such memory: a second call of Scratch returns the same
+// memory, or replaces it if n is larger, so a kernel must not use the result of the first call
+// after it. The communicator keeps the memory and allocates only when a call needs more than any
+// before.
 func (c *Call) Scratch(n int) Buffer {
 	return Buffer{data: c.scratch.Bytes(n << c.out.shift), shift: c.out.shift}
 }

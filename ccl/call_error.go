@@ -21,11 +21,11 @@ type CallError struct {
 	// not goccl's. File is the full path, "" if it is not known.
 	File string
 	Line int
-	// Async: the call was started by WithWork, Request.Start, Isend or Irecv, at File and Line, which
+	// Async: the call was started by WithWork, Isend or Irecv, at File and Line, which
 	// are known with defaults.debug or GOCCL_DEBUG.
 	//
-	// Waited: without these, they are where the program waited for the call, in Work.Wait or in a
-	// function of goccl that calls it.
+	// Waited: it is not known where the call was started. File and Line are where the program waited
+	// for it, in Work.Wait or in a function of goccl that calls it.
 	Async, Waited bool
 	Err           error
 }

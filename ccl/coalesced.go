@@ -8,10 +8,12 @@ import (
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
 
-// AllReduceCoalesced is AllReduce, in place, of many tensors in one call. Their number and
-// lengths are the same on all ranks, which is checked before any data moves. Short tensors travel
-// together, which costs much less than a call for each; the bits of algorithms other than direct
-// depend on which tensors travel together. Tensors do not overlap. Some may be empty, but not all.
+// AllReduceCoalesced is AllReduce, in place, of many tensors in one call.
+//
+// Their number and lengths are the same on all ranks, which is checked before any data moves. Short
+// tensors travel together, which costs much less than a call for each; the bits of algorithms other
+// than direct depend on which tensors travel together. Tensors do not overlap. Some may be empty,
+// but not all.
 //
 // Rejected with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or ErrNotImplemented.
 // Fails with *CollectiveFailedError; the tensors are then unspecified, unless the cause is a

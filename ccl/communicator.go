@@ -11,12 +11,16 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Communicator is one rank's handle on a group of connected ranks. The ranks make the same calls in
-// the same order. One rank makes one call at a time; a second call that overlaps returns
-// ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
-// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader,
-// Mark, Name, Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight
-// at any time. The buffers of the last call stay reachable until the next one.
+// Communicator is one rank's handle on a group of connected ranks.
+//
+// The ranks make the same calls in the same order. One rank makes one call at a time: a second one
+// that overlaps returns ErrConcurrentUse if the overlap is noticed. A communicator that New has not
+// made returns ErrInvalidCommunicator.
+//
+// Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark, Name, Nodes, Rank,
+// Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight at any time.
+//
+// The buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_        [padBytes]byte
 	engine   engine
@@ -45,19 +49,26 @@ type Option struct {
 	times    bool
 }
 
-// WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that
-// has waited for half of its timeout, or of the configured one if it waits for ever, with its
-// label, size and line; at error the call in which the group fails; at info that this rank has
-// joined, and, when it has closed the communicator, what its calls of each collective have cost; at
-// debug which algorithms were chosen, and why. Without it the library logs nothing. Totals need a
-// few readings of the clock in each call; they are kept if l is enabled for info when New is
-// called.
+// WithLogger makes the communicator, and the groups made of it, log to l. Without it the library
+// logs nothing.
+//
+//   - warn: a call that has waited for half of its timeout, or of the configured one if it waits
+//     forever, with its label, size and line
+//   - error: the call in which the group fails
+//   - info: this rank has joined; and, once it has closed the communicator, what its calls of each
+//     collective have cost
+//   - debug: which algorithms were chosen, and why
+//
+// The costs need a few readings of the clock in each call. They are kept if l is enabled for info
+// when New is called.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every *CallError that
 // wraps a *CollectiveFailedError, before the call or Work returns it; Work.Wait may add where the
-// program waited. A rank can thus report why it fails even if the program exits at once. f gets the
-// communicator that failed; it must not make calls on it. Several goroutines may call f at a time.
+// program waited.
+//
+// A rank can thus report why it fails even if the program exits at once. f gets the communicator
+// that failed; it must not make calls on it. Several goroutines may call f at a time.
 func WithFailures(f func(c *Communicator, err *CallError)) Option {
 	return Option{failures: f}
 }
@@ -88,10 +99,11 @@ func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 // defaults.debug each rank warns of those (WithLogger).
 func WithLabel(label string) CallOption { return CallOption{label: label} }
 
-// WithKey says which calls of the ranks belong together: those with equal keys. If ranks enter a
-// call with different keys, or some without one, all get *MismatchError, field "key", and no buffer
-// has been touched. So a program finds that its ranks make calls of one shape in different orders,
-// such as a loop over a map, which would mix their data.
+// WithKey says which calls of the ranks belong together: those with equal keys.
+//
+// If ranks enter a call with different keys, or some without one, all get *MismatchError, field
+// "key", and no buffer has been touched. So a program finds that its ranks make calls of one shape
+// in different orders, such as a loop over a map, which would mix their data.
 //
 // The ranks compare a hash of 32 bits. Messages, which have tags, ignore the option.
 func WithKey(key string) CallOption { return CallOption{key: key} }
@@ -253,10 +265,14 @@ func (c *Communicator) LastChoice() Choice {
 	return c.engine.call.plan.choice
 }
 
-// Close leaves the group. It never waits. A rank that still needs this one gets
-// transport.PeerLostError. Later calls return ErrClosed. Closing twice is a no-op. Works that have
-// not ended are dropped: call Drain first, or wait for each. *UnfinishedError counts and names
-// them, unless the group has failed. ErrInvalidCommunicator: c is nil.
+// Close leaves the group. It never waits.
+//
+// A rank that still needs this one gets transport.PeerLostError. Later calls return ErrClosed.
+// Closing twice is a no-op.
+//
+// Works that have not ended are dropped: call Drain first, or wait for each. *UnfinishedError
+// counts and names them, unless the group has failed. If c is nil the error is
+// ErrInvalidCommunicator.
 func (c *Communicator) Close() error {
 	if c == nil {
 		return c.unmade("close")
@@ -276,10 +292,11 @@ func (c *Communicator) Close() error {
 }
 
 // Abort fails the group on all ranks, including calls that are running: they get
-// transport.AbortedError with this rank and cause. If cause is itself an *transport.AbortedError
-// (not a wrapped one), it passes on that another rank gave up, and they get that error. Abort never
-// waits. It does nothing if the group has failed, has one rank, or is nil. Any goroutine may call
-// it at any time.
+// transport.AbortedError with this rank and cause.
+//
+// If cause is itself an *transport.AbortedError (not a wrapped one), it passes on that another rank
+// gave up, and they get that error. Abort never waits. It does nothing if the group has failed, has
+// one rank, or is nil. Any goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
 	if c == nil || c.engine.size == 1 {
 		return // such a group cannot fail

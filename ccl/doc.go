@@ -70,8 +70,8 @@
 // kernel that hangs: after a second timeout the call returns without it. Without a cancelled
 // context, a timeout or a panic, a call that succeeds on one rank succeeds on all. With one of
 // these, the last call may succeed on some ranks only; a nil error then means that this rank's
-// output is correct. So it may with two levels (see [Call.Node]) if a rank aborts the group after
-// its own call has succeeded.
+// output is correct. With two levels (see [Call.Node]) that can also happen if a rank aborts the
+// group after its own call has succeeded.
 //
 // A send or receive that fails on its own, because its peer is gone or its time is up, does not
 // fail the group, unless its message had started to move (see [Send]). The failure of a group ends

@@ -239,9 +239,11 @@ func (e *engine) rejectCall(a *arguments, opts []CallOption, err error) error {
 }
 
 // Reject takes the place of a collective call that this rank cannot make because of err, a mistake
-// in its own arguments, and returns err in a *CallError. It is for packages that make calls of more
-// than one step and check arguments first. If all ranks reject the call the group lives on; if only
-// some do, the others get *MismatchError, field "arguments", with the first line of err's text.
+// in its own arguments, and returns err in a *CallError.
+//
+// It is for packages that make calls of more than one step and check arguments first. If all ranks
+// reject the call the group lives on; if only some do, the others get *MismatchError, field
+// "arguments", with the first line of err's text.
 //
 // If the group has failed or was closed, the error says so as well. If the group has failed because
 // of the same text, the error has the text once.

@@ -53,7 +53,7 @@ func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, roo
 //
 // Ranks first exchange the lengths, which takes one synchronisation more than Gather. If root's
 // counts differ from what ranks bring, all ranks reject the call with *MismatchError. The other
-// errors are the same as of Gather and AllGatherV.
+// errors are those of Gather and AllGatherV.
 func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) error {
 	return c.makeCall(ctx, &arguments{
 		coll: collGatherLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,
@@ -80,7 +80,7 @@ func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, ro
 //
 // Ranks first exchange the lengths, which takes one synchronisation more than Scatter. If root's
 // counts differ from what ranks expect, all ranks reject the call with *MismatchError. The other
-// errors are the same as of Scatter and AllGatherV.
+// errors are those of Scatter and AllGatherV.
 func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) error {
 	return c.makeCall(ctx, &arguments{
 		coll: collScatterLengths, dtype: DTypeOf[T](), send: bufferOf(send), recv: bufferOf(recv), root: root,

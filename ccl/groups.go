@@ -70,9 +70,11 @@ func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOp
 }
 
 // Form makes a group of each list of ranks and returns them in the order of the lists; those that
-// this rank is not in are nil. A list gives the order of the ranks in its group. Lists may have
-// ranks in common, or be equal. All ranks of this group call Form, with the same lists. The groups
-// are made one after another, in the same order on all ranks, and are like those of Split.
+// this rank is not in are nil.
+//
+// A list gives the order of the ranks in its group. Lists may have ranks in common, or be equal.
+// All ranks of this group call Form, with the same lists. The groups are made one after another, in
+// the same order on all ranks, and are like those of Split.
 //
 // Rejected with *InvalidArgumentError (not a rank of this group, a rank twice in a list, a list
 // without ranks, or more than 65,536 lists). Fails like Split; if one of this rank's groups could

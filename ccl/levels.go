@@ -216,10 +216,12 @@ func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error)
 }
 
 // Level is one of the two levels of a call: the group of the ranks on one node, or that of the
-// first ranks of all nodes. Its methods are collectives of that group, with buffers of the call, of
-// Scratch, or parts of them. All ranks of a level make the same calls of it in the same order.
-// After an error, all verbs of the call return it. Reductions use the call's operation; an average
-// is a sum until Call.Epilogue.
+// first ranks of all nodes.
+//
+// Its methods are collectives of that group, with buffers of the call, of Scratch, or parts of
+// them. All ranks of a level make the same calls of it in the same order. After an error, all verbs
+// of the call return it. Reductions use the call's operation; an average is a sum until
+// Call.Epilogue.
 type Level struct {
 	kernel *Call
 	engine *engine

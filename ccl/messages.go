@@ -37,9 +37,9 @@ func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int,
 // The message must have this tag, and the type and length of buf. Recv returns the rank that
 // sent it.
 //
-// If the next message with the tag has another type or length, Recv returns a *MismatchError
-// with the field "dtype" or "count", and the message stays for the next receive. The other
-// errors are the same as of Send. After an error the contents of buf are undefined.
+// If the next message with the tag has another type or length, Recv returns a *MismatchError with
+// the field "dtype" or "count", and the message stays for the next receive. The other errors are
+// those of Send. After an error the contents of buf are undefined.
 func Recv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) (source int, err error) {
 	source, _, err = c.exchangeMessages(ctx, p2p.Request{}, requestOf(false, buf, from, tag), opts)
 	return source, err
@@ -56,7 +56,7 @@ func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts 
 }
 
 // SendRecv sends and receives at the same time, so that ranks can exchange messages in a cycle
-// without a deadlock. send and recv must not overlap. Errors are the same as of Send and Recv.
+// without a deadlock. send and recv must not overlap. Errors are those of Send and Recv.
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
 	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
 	if overlap(out.Data, in.Data) {

@@ -6,11 +6,13 @@ import (
 	"unsafe"
 )
 
-// NewOp makes f an operation on elements of type T. f stores a[i] op b[i] to dst[i], for slices
-// of one length; dst may be a or b. f may combine neighbouring elements, but must not depend on
-// where a vector is cut. The operation must be associative, except for rounding. commutative
-// states that a op b equals b op a. Kernels that do not keep the order of ranks refuse an
-// operation that does not commute, with ErrNotImplemented.
+// NewOp makes f an operation on elements of type T. f stores a[i] op b[i] to dst[i], for slices of
+// one length; dst may be a or b.
+//
+// f may combine neighbouring elements, but must not depend on where a vector is cut. The operation
+// must be associative, except for rounding. commutative states that a op b equals b op a. Kernels
+// that do not keep the order of ranks refuse an operation that does not commute, with
+// ErrNotImplemented.
 //
 // Several goroutines may call f at once; f must not keep its arguments or any state between calls.
 // All ranks must use the same f: processes compare operations by their names. NewOp panics if the

@@ -20,8 +20,10 @@ const timedBytes = 64 << 10
 
 // WithFlight makes the communicator, and the groups made of it, write the flight recorder to a file
 // in a directory when a call fails: the last calls and messages of this rank and of all ranks whose
-// memory it can read. The directory is made if it does not exist. `goccl inspect` shows the files.
-// An error of writing is logged with the logger of WithLogger.
+// memory it can read.
+//
+// The directory is made if it does not exist. `goccl inspect` shows the files. An error of writing
+// is logged with the logger of WithLogger.
 func WithFlight(dir string) Option { return Option{flight: dir} }
 
 // WithCallTimes makes the communicator, and the groups made of it, record the times of all calls
@@ -192,10 +194,12 @@ func (l *records) recordRejected(r *request, seq uint64) {
 }
 
 // Mark notes in the flight recorder that this rank begins a part of a step: what it does from now
-// on, until its next mark. A step ends where its group has a mark of another step. `goccl inspect
-// --step` draws the parts beside the communication; package ddp marks its steps. A mark costs about
-// 0.1 us. Any goroutine may call Mark, also while a call runs, until the communicator is closed.
-// The first 24 bytes of the label are kept.
+// on, until its next mark.
+//
+// A step ends where its group has a mark of another step. `goccl inspect --step` draws the parts
+// beside the communication; package ddp marks its steps. A mark costs about 0.1 us. Any goroutine
+// may call Mark, also while a call runs, until the communicator is closed. The first 24 bytes of
+// the label are kept.
 func (c *Communicator) Mark(label string, step int) {
 	if c == nil || c.engine.records.recorder == nil || !c.engine.holds.life.HoldOpen() {
 		return
@@ -230,10 +234,12 @@ func (l *records) recordMessageEnd(m flight.Pending, err error) {
 	}
 }
 
-// WriteFlight writes the flight recorder as WithFlight does. Without that option, and for a closed
-// or nil communicator, it does nothing and returns nil. It is for callers that fail by other things
-// than a call. It returns an error if the directory or the file cannot be made or written, or if
-// the recorder's memory has vanished. Any goroutine may call it at any time.
+// WriteFlight writes the flight recorder as WithFlight does.
+//
+// Without that option, and for a closed or nil communicator, it does nothing and returns nil. It is
+// for callers that fail by other things than a call. It returns an error if the directory or the
+// file cannot be made or written, or if the recorder's memory has vanished. Any goroutine may call
+// it at any time.
 func (c *Communicator) WriteFlight() error {
 	if c == nil || c.engine.records.recorder == nil || c.engine.records.recorder.dir == "" || !c.engine.holds.life.HoldOpen() {
 		return nil

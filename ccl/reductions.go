@@ -7,9 +7,11 @@ import (
 )
 
 // AllReduce reduces the ranks' send buffers element by element with op and stores the result in
-// recv on every rank. send and recv have the same length, at least 1, on all ranks. They are the
-// same slice (in place) or disjoint; ranks may differ in that. The result has the same bits on
-// every rank and in every run; the algorithm documents its order of reduction.
+// recv on every rank.
+//
+// send and recv have the same length, at least 1, on all ranks. They are the same slice (in place)
+// or disjoint; ranks may differ in that. The result has the same bits on every rank and in every
+// run; the algorithm documents its order of reduction.
 //
 // The order of the arguments is send, recv, as in MPI; package dist has torch's order.
 //

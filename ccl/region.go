@@ -65,13 +65,15 @@ func (r *Region[T]) BlockSlice() []T {
 }
 
 // Fence returns when all ranks of all nodes have called it. What any rank wrote before its Fence is
-// visible to the ranks of its node after theirs. Its errors are the same as of Barrier.
+// visible to the ranks of its node after theirs. Its errors are those of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
-// Close ends this rank's use of the region. Preconditions: no slice of it is used any more; no
-// unfinished Work has one. Other ranks may continue to use theirs: the memory is released when all
-// ranks have closed the region or their communicators. Close never waits, and may be called while
-// calls on other memory run. Closing twice is a no-op.
+// Close ends this rank's use of the region.
+//
+// Preconditions: no slice of it is used any more; no unfinished Work has one. Other ranks may
+// continue to use theirs: the memory is released when all ranks have closed the region or their
+// communicators. Close never waits, and may be called while calls on other memory run. Closing
+// twice is a no-op.
 func (r *Region[T]) Close() error {
 	r.all = nil
 	if r.memory == nil {
@@ -83,11 +85,14 @@ func (r *Region[T]) Close() error {
 }
 
 // Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes read
-// directly (zero-copy). A call costs as much as between goroutines if the buffers of all ranks come
-// from Alloc or from regions; other buffers are copied, and so are all between nodes. Alloc is
-// collective and has the errors of CreateSharedRegion. All ranks pass the same count, and each gets
-// its own buffer. The buffer must not be used after Close of the communicator, which releases it
-// (see Communicator.Retain).
+// directly (zero-copy).
+//
+// A call between processes costs as much as one between goroutines if the buffers of all ranks come
+// from Alloc or from regions. Other buffers are copied, and so are all between nodes.
+//
+// Alloc is collective and has the errors of CreateSharedRegion. All ranks pass the same count, and
+// each gets its own buffer. The buffer must not be used after Close of the communicator, which
+// releases it (see Communicator.Retain).
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)

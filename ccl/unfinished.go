@@ -78,18 +78,20 @@ func (e *UnfinishedError) addWork(operation string, o *CallOption, more string) 
 	}
 }
 
-// Drain waits until the calls of Async functions and the sends of Isend that were started
-// before have ended, and the receives of Irecv that a message has matched. Drain does not wait
-// for other receives: an *UnfinishedError counts them. Each Work ends by its own context and
-// timeout. If ctx ends first, Drain returns the error of ctx and an *UnfinishedError that
-// counts what is left.
+// Drain waits until the works that were started before have ended: asynchronous calls, sends of
+// Isend, and those receives of Irecv that a message has matched.
+//
+// Drain does not wait for other receives: an *UnfinishedError counts them. Each Work ends by its
+// own context and timeout. If ctx ends first, Drain returns the error of ctx and an
+// *UnfinishedError that counts what is left. If Drain returns nil, no Work is left except those
+// started in the meantime.
 //
 // The error also contains the errors of Works that fail while Drain waits, and of the first sixteen
-// that failed before, unless the program has called Wait, or Err after the end. Each start of a
-// Request counts as a Work of its own, also if later starts have succeeded. Works that a failure of
-// the group has ended share one text, which says how many they are. If Drain returns nil, no Work
-// is left except those started in the meantime. Drain may be called concurrently with all other
-// methods.
+// that failed before, unless the program has called Wait, or Err after the end. If a Work is used
+// again, each call counts by itself, also if later ones have succeeded. Works that a failure of the
+// group has ended share one text, which says how many they are.
+//
+// Drain may be called concurrently with all other methods.
 func (c *Communicator) Drain(ctx context.Context) error {
 	if err := c.unmade("drain"); err != nil {
 		return err
@@ -117,8 +119,8 @@ func (c *Communicator) Drain(ctx context.Context) error {
 	return errors.Join(append(c.unasked.together(append(before, errs...)), c.unfinished())...)
 }
 
-// run is a Work from a start to its end. A Request starts its Work many times, also while Drain
-// waits for the end of an earlier start.
+// run is a Work from a start to its end. A program may start it many times, also while Drain waits
+// for the end of an earlier start.
 type run struct {
 	work *Work
 	end  <-chan struct{} // closed at its end
@@ -132,8 +134,8 @@ func runOf(w *Work) run { return run{w, w.Done()} }
 func (r run) await(ctx context.Context) (isOver bool) {
 	r.work.addWaits(1)
 	defer r.work.addWaits(-1)
-	var late <-chan time.Time
 
+	var late <-chan time.Time
 	select {
 	case <-r.end:
 		return true
@@ -233,7 +235,7 @@ func (f *failedWorks) noteFailed(w *Work, err error) {
 	f.add(r, cause)
 }
 
-// failedRun is the error of a Work, of one start if a Request starts it many times.
+// failedRun is the error of one start of a Work.
 type failedRun struct {
 	err  error
 	seen atomic.Bool // by the program

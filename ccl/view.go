@@ -39,9 +39,11 @@ type Range struct {
 }
 
 // View calls f once for each piece of the inputs of all ranks, with the same pieces in the same
-// order on every rank, and returns f's first error. There is usually one piece, the inputs
-// themselves; a transport that has to copy shows as much as it can hold. When View has returned
-// on all ranks, everything that f stored through the view has arrived. A call has one view.
+// order on every rank, and returns f's first error.
+//
+// There is usually one piece, the inputs themselves; a transport that has to copy shows as much as
+// it can hold. When View has returned on all ranks, everything that f stored through the view has
+// arrived. A call has one view.
 func (c *Call) View(f func(*View) error) error {
 	if c.err != nil {
 		return c.stopped(noRank, noRank)
@@ -100,11 +102,13 @@ func (v *View) Part() Range { return v.part }
 // whole returns the elements of the piece.
 func (v *View) whole() Range { return Range{0, v.Len()} }
 
-// ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in
-// one pass, applies the operation's epilogue, and stores the result to the same elements of all
-// ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
-// rank reduces its Part, at once or in consecutive ranges. The kernel reads no inputs in
-// other ranks' parts, and none in a range that it has reduced: results may replace them.
+// ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in one
+// pass, applies the operation's epilogue, and stores the result to the same elements of all ranks'
+// outputs, or of the root's if only that has one.
+//
+// It is for all-reduces and reduces. Every rank reduces its Part, at once or in consecutive ranges.
+// The kernel reads no inputs in other ranks' parts, and none in a range that it has reduced:
+// results may replace them.
 func (v *View) ReduceToAll(part Range) error {
 	c := v.call
 	if collectives[c.coll].view != reduceToAll {

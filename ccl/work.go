@@ -10,9 +10,11 @@ import (
 )
 
 // Work is a collective, a send or a receive that runs asynchronously: WithWork starts a collective,
-// Isend and Irecv a message. A communicator makes these collectives one at a time, in the order in
-// which they were started, and before any later synchronous one. Their ranks sleep while they wait
-// and leave their cores to the program, unless the program waits for a call already.
+// Isend and Irecv a message.
+//
+// A communicator makes these collectives one at a time, in the order in which they were started,
+// and before any later synchronous one. Their ranks sleep while they wait and leave their cores to
+// the program, unless the program waits for a call already.
 //
 // Until it is done, the program must not write its buffers, counts and displacements, nor read its
 // outputs (defaults.debug in ccl.yaml checks this).
@@ -56,11 +58,13 @@ type queuedCall struct {
 	gaveUp  bool  // the caller has its error already: the call is refused when it is the first
 }
 
-// Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error of
-// ctx and its cause, and the call goes on. If the group has failed by then, the call ends as well,
-// and Wait returns its error, with the group's failure. Wait may be called several times. A nil ctx
-// is an *InvalidArgumentError. Unless it is known where the call was started, its *CallError says
-// where the program waited; it is then a copy of the one that Err returns.
+// Wait returns the error of the call when it is done.
+//
+// If ctx ends first, Wait returns the error of ctx and its cause, and the call goes on. If the
+// group has failed by then, the call ends as well, and Wait returns its error, with the group's
+// failure. Wait may be called several times. A nil ctx is an *InvalidArgumentError. Unless it is
+// known where the call was started, its *CallError says where the program waited; it is then a copy
+// of the one that Err returns.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")

@@ -113,9 +113,11 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 func (mean[T]) Finish(*Bucket[T]) error { return nil }
 
 // Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of
-// torch). Gradients are divided by the number of ranks before they are sent. The mean has the
-// precision of float16. Within Join gradients are rounded to float16 and sent as float32, because
-// their sum may be too large for float16.
+// torch).
+//
+// Gradients are divided by the number of ranks before they are sent. The mean has the precision of
+// float16. Within Join gradients are rounded to float16 and sent as float32, because their sum may
+// be too large for float16.
 func Float16() Hook[float32] {
 	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32, true}
 }

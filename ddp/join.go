@@ -16,11 +16,12 @@ type join struct {
 	last   []uint8 // the same of the step before
 }
 
-// Join runs training that may have a different number of steps on each rank (torch's Join). train
-// makes this rank's steps. After it has returned, this rank takes part in the steps of the others
-// without gradients until all ranks are done. The mean of a step is over the ranks that train in
-// it. When all are done, all ranks get the parameters and buffers of the lowest of those that
-// trained longest. What else a step changes, such as an optimizer's momentum and its count of
+// Join runs training that may have a different number of steps on each rank (torch's Join).
+//
+// train makes this rank's steps. After it has returned, this rank takes part in the steps of the
+// others without gradients until all ranks are done. The mean of a step is over the ranks that
+// train in it. When all are done, all ranks get the parameters and buffers of the lowest of those
+// that trained longest. What else a step changes, such as an optimizer's momentum and its count of
 // steps, is a buffer (Options.Buffers), or differs between ranks from then on.
 //
 // All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others

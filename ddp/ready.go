@@ -18,7 +18,7 @@ func (r *Reducer) Ready(parameter int) { r.noteReady(parameter, func() error { r
 // It has the type and the length of the parameter, and memory of this rank and parameter alone: two
 // parameters that are ready with the same slice are a mistake. It is copied, also if it is long.
 //
-// Within NoSync the slice counts that is given last: it holds the sum of all batches.
+// Within NoSync the slice that was given last counts: it holds the sum of all batches.
 func ReadyGrad[T Float](r *Reducer, parameter int, gradient []T) {
 	r.noteReady(parameter, func() error {
 		g, err := gradientIn[T](r, "Ready", parameter)

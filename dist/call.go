@@ -32,9 +32,11 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 // on all ranks. Without it, or if ctx is nil, the call uses the context of WithSpawnContext.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
-// WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits for ever; a
-// collective then warns as often as the configured timeout passes (WithLogger). Ranks may use
+// WithCallTimeout overrides the configured timeout for one call. 0 is ignored. Ranks may use
 // different timeouts.
+//
+// A negative d waits forever; a collective then warns as often as the configured timeout passes
+// (WithLogger).
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, the same
@@ -46,10 +48,12 @@ func WithCallAlgorithm(entry string) CallOption { return CallOption{algorithm: e
 // rank warns of those (WithLogger).
 func WithLabel(label string) CallOption { return CallOption{label: label} }
 
-// WithKey says which calls of the ranks belong together: those with equal keys, such as the
-// name of a parameter. If ranks enter a call with different keys, or some without one, all get
-// *MismatchError, field "key", and no buffer has been touched. So a loop over a map, whose
-// order differs from rank to rank, is an error where it would mix sums.
+// WithKey says which calls of the ranks belong together: those with equal keys, such as the name of
+// a parameter.
+//
+// If ranks enter a call with different keys, or some without one, all get *MismatchError, field
+// "key", and no buffer has been touched. So a loop over a map, whose order differs from rank to
+// rank, is an error where it would mix sums.
 //
 // Messages, which have tags, ignore the option.
 func WithKey(key string) CallOption { return CallOption{key: key} }

@@ -60,8 +60,8 @@ func WithTransport(name string) InitOption {
 	return InitOption{func(o *initOptions) { o.transport = cmp.Or(name, o.transport) }}
 }
 
-// WithTimeout overrides defaults.timeout, which bounds every wait for other ranks,
-// including InitProcessGroup itself. 0 is ignored; a negative d waits for ever.
+// WithTimeout overrides defaults.timeout, which bounds every wait for other ranks, including
+// InitProcessGroup itself. 0 is ignored; a negative d waits forever.
 func WithTimeout(d time.Duration) InitOption {
 	return InitOption{func(o *initOptions) { o.timeout = cmp.Or(d, o.timeout) }}
 }
@@ -335,13 +335,16 @@ func initFailed(backend string, err error) error {
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
-// DestroyProcessGroup removes the caller's rank from its default process group and from all
-// groups made of it; with WithGroup of another group, from that group alone. It does not wait for
-// other ranks: a peer that still needs the rank gets *PeerLostError. Unfinished Works are
-// dropped; *UnfinishedError counts them unless their group has failed. Without a group the error
-// is ErrNotInitialized, in a goroutine without a rank ErrUnbound. InitProcessGroup can be called
-// again afterwards, any number of times; except on transport mpi without Spawn: there it waits
-// for the other processes and ends MPI, which does not start twice in a process.
+// DestroyProcessGroup removes the caller's rank from its default process group and from all groups
+// made of it; with WithGroup of another group, from that group alone.
+//
+// It does not wait for other ranks: a peer that still needs the rank gets *PeerLostError.
+// Unfinished Works are dropped; *UnfinishedError counts them unless their group has failed. Without
+// a group the error is ErrNotInitialized, in a goroutine without a rank ErrUnbound.
+//
+// InitProcessGroup can be called again afterwards, any number of times. The exception is transport
+// mpi without Spawn: there DestroyProcessGroup waits for the other processes and ends MPI, which
+// does not start twice in a process.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {

@@ -13,12 +13,15 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// IsLaunched reports whether a launcher started this process as one of the ranks
-// of a job: Spawn then hosts that one rank, and the launcher determines the number of
-// ranks. It is false if the program starts its ranks as goroutines, if a launcher other
-// than goccl run started a single rank, and if the launcher's variables are invalid;
-// Spawn and InitProcessGroup then return the reason. It may be called at any time, also
-// before InitProcessGroup (torch.distributed.is_torchelastic_launched).
+// IsLaunched reports whether a launcher started this process as one of the ranks of a job
+// (torch.distributed.is_torchelastic_launched). Spawn then hosts that one rank, and the launcher
+// determines the number of ranks.
+//
+// It is false if the program starts its ranks as goroutines, or if a launcher other than goccl run
+// started a single rank. It is also false if the launcher's variables are invalid: Spawn and
+// InitProcessGroup then return the reason.
+//
+// It may be called at any time, also before InitProcessGroup.
 func IsLaunched() bool {
 	l, err := launch()
 	return err == nil && l != nil

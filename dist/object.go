@@ -89,8 +89,8 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	return nil
 }
 
-// AllGatherObject returns the objects of all ranks, in rank order. Its errors are
-// the same as of BroadcastObject.
+// AllGatherObject returns the objects of all ranks, in rank order. Its errors are those of
+// BroadcastObject.
 func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 	c := prepareObjects("all_gather_object", opts)
 	if c.err != nil {
@@ -109,8 +109,8 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 	return decodeAll[T](&c, all, lengths)
 }
 
-// GatherObject returns the objects of all ranks, in rank order, on rank dst, and
-// nil on the others. Its errors are the same as of BroadcastObject.
+// GatherObject returns the objects of all ranks, in rank order, on rank dst, and nil on the others.
+// Its errors are those of BroadcastObject.
 func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	c := prepareObjects("gather_object", opts)
 	if c.err != nil {
@@ -136,8 +136,8 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	return decodeAll[T](&c, all, lengths)
 }
 
-// ScatterObject returns rank src's objs[r] on rank r. src passes one object for each
-// rank, the others none. Its errors are the same as of BroadcastObject.
+// ScatterObject returns rank src's objs[r] on rank r. src passes one object for each rank, the
+// others none. Its errors are those of BroadcastObject.
 func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err error) {
 	c := prepareObjects("scatter_object", opts)
 	if c.err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/goccl/goccl/internal/object"
 )
 
-// SendObject sends obj, encoded by package encoding/gob, to rank dst as one message with
-// a tag of 0 or more. See BroadcastObject for what gob encodes, and Send for when it
-// returns and how it fails. An object that cannot be encoded, or exceeds
-// WithObjectLimit, is not sent. Several goroutines may send and receive objects of one
-// tag at once.
+// SendObject sends obj, encoded by package encoding/gob, to rank dst as one message with a tag of 0
+// or more.
+//
+// See BroadcastObject for what gob encodes, and Send for when it returns and how it fails. An
+// object that cannot be encoded, or exceeds WithObjectLimit, is not sent. Several goroutines may
+// send and receive objects of one tag at once.
 func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	c := prepareObjects("send_object", opts)
 	to := c.peer(c.operation, dst)
@@ -30,10 +31,9 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	return c.failed(err)
 }
 
-// RecvObject returns the next object that rank src, or AnySource, sent by SendObject
-// with the tag, and its sender. An object that exceeds WithObjectLimit is a
-// *MismatchError and stays for the next RecvObject, which may allow more. Its other
-// errors are the same as of Recv.
+// RecvObject returns the next object that rank src, or AnySource, sent by SendObject with the tag,
+// and its sender. An object that exceeds WithObjectLimit is a *MismatchError and stays for the next
+// RecvObject, which may allow more. Its other errors are those of Recv.
 //
 // Use different tags for objects and for tensors of bytes: RecvObject receives either,
 // and fails to decode a tensor. A tensor of another type is a *MismatchError.

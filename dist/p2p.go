@@ -28,10 +28,12 @@ func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 	return c.result(ccl.Send(c.ctx, c.comm, tensor, to, tag, c.opts[:]...))
 }
 
-// Recv receives a message of the tag from rank src, or AnySource, into the tensor, and
-// returns its sender. The message must have the tensor's type and length; otherwise the
-// error is *MismatchError, and the message stays for the next Recv. Its other errors are
-// the same as of Send. After an error the contents of the tensor are unspecified.
+// Recv receives a message of the tag from rank src, or AnySource, into the tensor, and returns its
+// sender.
+//
+// The message must have the tensor's type and length; otherwise the error is *MismatchError, and
+// the message stays for the next Recv. Its other errors are those of Send. After an error the
+// contents of the tensor are unspecified.
 func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source int, err error) {
 	c := prepare(opts)
 	from := c.peer("recv", src)
@@ -43,9 +45,9 @@ func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source i
 // ranks does not deadlock (MPI_Sendrecv; torch has no such call). It returns the sender of
 // what it received.
 //
-// A src or dst that is not in the group, a negative tag, and output and input that overlap
-// are rejected with *InvalidArgumentError. Its other errors are the same as of Send and
-// Recv. After an error the contents of output are unspecified.
+// A src or dst that is not in the group, a negative tag, and output and input that overlap are
+// rejected with *InvalidArgumentError. Its other errors are those of Send and Recv. After an error
+// the contents of output are unspecified.
 func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts ...CallOption) (source int, err error) {
 	c := prepare(opts)
 	from, to := c.peer("send_recv", src), c.peer("send_recv", dst)

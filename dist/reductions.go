@@ -33,11 +33,13 @@ func deployed[T ccl.Element](input []T, err error) error {
 	return err
 }
 
-// AllReduceCoalesced is AllReduce of many tensors in one call, which costs less than a
-// call for each. Their number and lengths are the same on all ranks; some may be empty.
-// If ranks pass different lengths, all get *MismatchError before any data moves; torch's
-// function does not check this. Its field "count" is the total of short tensors that travel
-// together; if the totals agree, "counts" has the length of each tensor.
+// AllReduceCoalesced is AllReduce of many tensors in one call, which costs less than a call for
+// each.
+//
+// Their number and lengths are the same on all ranks; some may be empty. If ranks pass different
+// lengths, all get *MismatchError before any data moves; torch's function does not check this. Its
+// field "count" is the total of short tensors that travel together; if the totals agree, "counts"
+// has the length of each tensor.
 //
 // It has the errors of AllReduce, and rejects overlapping tensors with
 // *InvalidArgumentError.

@@ -38,11 +38,12 @@
 //     -test.run=^TestName$, and TestName asks IsRank.
 //
 // Signals are the program's own. Ranks do not get those of the terminal: signal.NotifyContext makes
-// an interrupt end the job in order. If this process is killed in any way, a second image of it,
-// goccl-keeper, kills the ranks and removes their shared memory. Importing this package makes the
-// program able to run as that image: the initialization of this package ends it. So initialization
-// that comes before, of packages that do not import this one, also happens in the keeper, and once
-// more in every rank.
+// an interrupt end the job in order.
+//
+// If this process is killed in any way, another process, goccl-keeper, kills the ranks and removes
+// their shared memory. The keeper is this program once more, but its main never runs: the
+// initialization of this package does the keeper's work and ends it. So packages that are
+// initialized before this one, since they do not import it, are initialized in the keeper as well.
 //
 // # Concurrency
 //

@@ -27,10 +27,12 @@ func IsRank() bool {
 }
 
 // Return gives v, encoded as JSON, to the Job.Run that has started this rank, which returns it as
-// Rank.Value if the process ends after that. A later value replaces it. `goccl run --report` shows
-// it too. Other launchers do not get it, which is no error. Infinities and NaN, which JSON does not
-// have, are the strings "Infinity", "-Infinity" and "NaN". It returns an error if v cannot be
-// encoded, or if the launcher's file (GOCCL_RESULT_FILE) cannot be written.
+// Rank.Value if the process ends after that.
+//
+// A later value replaces it. `goccl run --report` shows it too. Other launchers do not get it,
+// which is no error. Infinities and NaN, which JSON does not have, are the strings "Infinity",
+// "-Infinity" and "NaN". It returns an error if v cannot be encoded, or if the launcher's file
+// (GOCCL_RESULT_FILE) cannot be written.
 func Return(v any) error {
 	value, err := jsonfloat.Encode(v)
 	if err == nil {

@@ -62,10 +62,11 @@ func (p *Partition) checkRank(operation string, rank int) error {
 	return nil
 }
 
-// Sub divides a partition into slices (MPI_Cart_sub): the result has the dimensions that keep
-// marks, and the workers whose index in the others is the same as this worker's. keep has an
-// element for each dimension. On an inactive worker it returns an inactive partition and
-// ErrInactive, without communication.
+// Sub divides a partition into slices (MPI_Cart_sub). The result has the dimensions that kept
+// marks, and the workers whose index in all others is the same as this worker's.
+//
+// kept has an element for each dimension. On an inactive worker Sub returns an inactive partition
+// and ErrInactive, without communication.
 func (p *Partition) Sub(ctx context.Context, kept ...bool) (*Partition, error) {
 	if !p.Active() {
 		return p.child(nil), fmt.Errorf("partition: sub: %w", ErrInactive)

@@ -8,10 +8,12 @@ import (
 	"github.com/goccl/goccl/internal/object"
 )
 
-// BroadcastData returns root's data on all workers of p. Receivers need to know neither the lengths
-// of slices in it nor, with an interface type, its type: package encoding/gob carries it, with its
-// rules (gob.Register for types other than Go's basic ones and slices of these). Data is for
-// descriptions, not for tensors: package primitive moves those.
+// BroadcastData returns root's data on all workers of p.
+//
+// Receivers need to know neither the lengths of slices in it nor, with an interface type, its type:
+// package encoding/gob carries it, with its rules (gob.Register for types other than Go's basic
+// ones and slices of these). Data is for descriptions, not for tensors: package primitive moves
+// those.
 //
 // Returns ErrInactive on an inactive worker, without communication. Rejected with
 // *ccl.InvalidRootError, or *ccl.InvalidArgumentError if the encoded data has more than 64 MiB. If
@@ -81,8 +83,8 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 	return BroadcastData(ctx, p, data, source)
 }
 
-// AllGatherData returns the data of all workers of p, by their ranks. It needs to know as little of
-// them as BroadcastData.
+// AllGatherData returns the data of all workers of p, by their ranks. As for BroadcastData, workers
+// need to know neither the lengths nor, with an interface type, the types of the others' data.
 //
 // Returns ErrInactive on an inactive worker, without communication. If a worker's data cannot be
 // encoded, as for BroadcastData, or has more than 64 MiB, all workers get *ccl.RejectedError, and p

@@ -35,10 +35,11 @@ func (p *Partition) AllReduction(ctx context.Context, axes ...int) (*Partition, 
 	return p.groupAlong(ctx, axes)
 }
 
-// BroadcastTo returns this worker's groups for broadcasts from p to y. send is the group in which
-// it sends its data, as rank 0, if it is active in p; recv is the group in which it receives, from
-// rank 0, if it is active in y. If it receives from itself the two are the same value. Groups that
-// this worker is not in are inactive.
+// BroadcastTo returns this worker's groups for broadcasts from p to y.
+//
+// send is the group in which it sends its data, as rank 0, if it is active in p; recv is the group
+// in which it receives, from rank 0, if it is active in y. If it receives from itself the two are
+// the same value. Groups that this worker is not in are inactive.
 //
 // p may have at most as many dimensions as y. p's shape, with dimensions of 1 added on the left,
 // must be y's, except that p may have 1 where y has more.

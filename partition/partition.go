@@ -126,10 +126,11 @@ func (p *Partition) Equal(other *Partition) bool {
 	return p.Active() && other.Active() && slices.Equal(p.shape, other.shape) && slices.Equal(p.Workers(), other.Workers())
 }
 
-// Close ends this worker's use of the partition. Partitions that were made of it continue to work,
-// but no more can be made of it, nor between two whose common ancestor it is. Only the Close of a
-// partition of New closes them as well, with the operators that use them. Closing twice, or an
-// inactive partition, is a no-op.
+// Close ends this worker's use of the partition.
+//
+// Partitions that were made of it continue to work, but no more can be made of it, nor between two
+// whose common ancestor it is. Only the Close of a partition of New closes them as well, with the
+// operators that use them. Closing twice, or an inactive partition, is a no-op.
 func (p *Partition) Close() error {
 	if !p.Active() {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// A Team is what all workers of a partition know of another after Teams: who is active in it, by
-// the ranks of the first in the order of the second, and its shape.
+// A Team is what all workers of a partition p know of another one after p.Teams: its active workers
+// and its shape.
 type Team struct {
-	Workers []int
+	Workers []int // their ranks in p, in the order of the other partition
 	Shape   []int // [0] if the team has no workers
 }
 
-// Rank returns the rank in the team of a worker, or -1.
+// Rank returns a worker's rank in the team, or -1 if it is not in the team.
 func (t Team) Rank(worker int) int { return slices.Index(t.Workers, worker) }
 
 // Teams returns who is active in other partitions. All active workers of p call it, each with its

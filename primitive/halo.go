@@ -38,10 +38,12 @@ type HaloExchange[T Number] struct {
 	copies, ghosts part[T]
 }
 
-// NewHaloExchange makes the operator. All active workers of p call it, each with its own ghost
-// cells: one Halo for each dimension of p, which the tensor has as well. The ghost cells in one
-// dimension may differ between workers that are neighbours in it, and must be equal on those that
-// are neighbours in another. On inactive workers it needs no communication.
+// NewHaloExchange makes the operator.
+//
+// All active workers of p call it, each with its own ghost cells: one Halo for each dimension of p,
+// which the tensor has as well. The ghost cells in one dimension may differ between workers that
+// are neighbours in it, and must be equal on those that are neighbours in another. On inactive
+// workers it needs no communication.
 //
 // If some worker's halos are wrong, all get *ccl.InvalidArgumentError.
 func NewHaloExchange[T Number](ctx context.Context, p *partition.Partition, halos ...Halo) (*HaloExchange[T], error) {

@@ -5,10 +5,12 @@ import (
 	"math/bits"
 )
 
-// TwoTrees is a pair of binary trees of the same ranks with the same root, made by
-// NewTwoTrees: no rank has more than two children in both together. If each tree carries half
-// of a vector, no rank sends more than it receives; in a single binary tree half of the ranks
-// would send the vector twice and the others not at all. The trees are numbered 0 and 1.
+// TwoTrees is a pair of binary trees of the same ranks with the same root, made by NewTwoTrees: no
+// rank has more than two children in both together.
+//
+// If each tree carries half of a vector, no rank sends more than it receives; in a single binary
+// tree half of the ranks would send the vector twice and the others not at all. The trees are
+// numbered 0 and 1.
 //
 // A pipeline of chunks runs down both trees in steps. The first chunk of a tree arrives at a
 // rank in step Step, the next one two steps later, and so on. In a step no rank sends more

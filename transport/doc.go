@@ -34,9 +34,9 @@
 //
 // # Failure
 //
-// A group is fail-stop. The first failure that Fail records is the failure of the group, and
-// every wait notices it. Refusals, departures, failures and cancelled contexts interrupt a wait:
-// it tests its condition once more and fails only if that still does not hold. Waits return the
-// error of a context, [*PeerLostError], [*TimeoutError], [*RejectedError], [*ProtocolError] or
+// A group is fail-stop. The first failure that Fail records is the failure of the group, and every
+// wait notices it. Rejected calls, departures, failures and cancelled contexts interrupt a wait: it
+// tests its condition once more and fails only if that still does not hold. Waits return the error
+// of a context, [*PeerLostError], [*TimeoutError], [*RejectedError], [*ProtocolError] or
 // [ErrFailed].
 package transport

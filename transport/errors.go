@@ -99,9 +99,11 @@ func (e *OverlapError) Error() string {
 }
 
 // RejectedError is returned by Enter if Ranks rejected the arguments of call Seq and this rank did
-// not. Why has the reason of each of Ranks, "" if it is no longer kept. Where ranks are
-// processes the texts come from shared memory and may contain any characters. Missing are the
-// ranks that have neither entered nor rejected the call.
+// not.
+//
+// Why has the reason of each of Ranks, "" if it is no longer kept. Where ranks are processes the
+// texts come from shared memory and may contain any characters. Missing are the ranks that have
+// neither entered nor rejected the call.
 type RejectedError struct {
 	Ranks   []int
 	Why     []string
@@ -133,8 +135,10 @@ func (e *MissingConfigurationError) Error() string { return e.Message }
 
 // ProtocolError reports that a peer broke the protocol, for example with a message that no rank
 // expects: a defect of a kernel or of a transport, or shared memory that another program has
-// written to. Peer is -1 if no rank is to blame. Methods of an endpoint that return no error, or
-// no error of this type, panic with one; see FaultGuard.
+// written to.
+//
+// Peer is -1 if no rank is to blame. Methods of an endpoint that return no error, or no error of
+// this type, panic with one; see FaultGuard.
 type ProtocolError struct {
 	Peer int
 	Text string

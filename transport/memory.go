@@ -45,10 +45,10 @@ type Parts interface {
 // memory that all of them see. If the buffers of an Exposed call lie in such memory on all
 // ranks, Memory shows them in place.
 type Regions interface {
-	// Region makes size bytes of zeroed memory, at least 1, that all ranks see. It is
-	// collective: all ranks call it with the same size, inside of an Exposed call, and it
-	// returns when all ranks have the memory. If some rank does not get its part, all ranks get
-	// *AllocationFailedError and the call goes on. The other errors are the same as of a wait.
+	// Region makes size bytes of zeroed memory, at least 1, that all ranks see. It is collective: all
+	// ranks call it with the same size, inside of an Exposed call, and it returns when all ranks have
+	// the memory. If some rank does not get its part, all ranks get *AllocationFailedError and the
+	// call goes on. The other errors are those of a wait.
 	Region(size int) (Region, error)
 }
 

@@ -9,7 +9,7 @@ type Messages interface {
 	Put(to int, m *Message) (n int, err error)
 	// Drain waits until rank `to` has taken everything that was put.
 	Drain(to int) error
-	// Next waits for the next bytes of the stream from rank from. The view is valid until Take.
+	// Next waits for the next bytes of the stream from rank `from`. The view is valid until Take.
 	Next(from int) (view Message, err error)
 	// Take gives the view of Next back to the sender.
 	Take(from int)

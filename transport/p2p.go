@@ -1,9 +1,10 @@
 package transport
 
-// P2P carries messages between two ranks outside of calls. One goroutine at a time may use it,
-// also while another goroutine makes calls of the endpoint. Each ordered pair of different ranks
-// has its own stream, in order, separate from the streams of calls. Message.Seq and
-// Message.Clock are free for the users of P2P.
+// P2P carries messages between two ranks outside of calls.
+//
+// One goroutine at a time may use it, also while another goroutine makes calls of the endpoint.
+// Each ordered pair of different ranks has its own stream, in order, separate from the streams of
+// calls. Message.Seq and Message.Clock are free for the users of P2P.
 //
 // A P2P shares the failure, departures and deaths of its group with the endpoint. Only Rest
 // blocks. Callers poll their condition, Endpoint.Failed and Lost, and then call Rest until

@@ -31,9 +31,9 @@ type Provider struct {
 	// did not come if the deadline of ctx has passed, and *PeerLostError, *AbortedError,
 	// *NotAvailableError and *AllocationFailedError where they apply.
 	Join func(ctx context.Context, j *Job) ([]Endpoint, error)
-	// Leave ends what Join has started in this process; nil: nothing is to be ended. It is called
-	// once, after all endpoints were closed, by a process that a launcher has started. Join is not
-	// called after it, or fails. It may wait for the other ranks, until ctx ends.
+	// Leave ends what Join has started in this process; it is nil if there is nothing to end. It is
+	// called once, after all endpoints were closed, by a process that a launcher has started. Join is
+	// not called after it, or fails. It may wait for the other ranks, until ctx ends.
 	Leave func(ctx context.Context) error
 }
 

@@ -18,10 +18,12 @@ type Checked struct {
 }
 
 // Check reads the file at path, or with path "" the one that Find finds, and reports all its
-// mistakes. Among them are those that otherwise Resolve finds: unknown modules and parameters,
-// rules that never match. Modules are looked up in the registry; nil means DefaultRegistry.
-// Environment variables do not override the file. Check assumes the number of ranks that the file
-// asks for, or 4 if it asks for none.
+// mistakes.
+//
+// Among them are those that otherwise Resolve finds: unknown modules and parameters, rules that
+// never match. Modules are looked up in the registry; nil means DefaultRegistry. Environment
+// variables do not override the file. Check assumes the number of ranks that the file asks for, or
+// 4 if it asks for none.
 //
 // A file without mistakes can have warnings: its Findings, rules that are not in use, and entries
 // that no rule names, unless they only repeat a module under its own name.

@@ -257,9 +257,11 @@ var builtIn = sync.OnceValue(func() *Config {
 func (c *Config) File() string { return c.file }
 
 // WorldSize returns the configured world size and its origin, such as "ccl.yaml:12
-// (defaults.world_size)". The world_size of the algorithm's entry overrides
-// defaults.world_size, which overrides topology.count. An empty algorithm means
-// defaults.algorithm. ok is false if none of the three is set: any number of ranks is right.
+// (defaults.world_size)".
+//
+// The world_size of the algorithm's entry overrides defaults.world_size, which overrides
+// topology.count. An empty algorithm means defaults.algorithm. ok is false if none of the three is
+// set: any number of ranks is right.
 func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
 	if algorithm == "" {
 		algorithm = c.algorithm.value

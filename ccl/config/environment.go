@@ -11,9 +11,10 @@ import (
 )
 
 // WithEnvironment returns a copy of c in which GOCCL_ALGORITHM, GOCCL_TRANSPORT, GOCCL_TIMEOUT,
-// GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in defaults. They have the
-// same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or a substitute; an
-// empty variable counts as unset.
+// GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in defaults.
+//
+// They have the same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or a
+// substitute; an empty variable counts as unset.
 //
 // An invalid value is an *Error, several are Errors. Names of algorithms and transports are checked
 // by Resolve.

@@ -16,10 +16,14 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
-// Findings analyses the rules for any number of ranks and nodes. It reports rules with different
-// algorithms that overlap, unless one is a special case of the other, rules without a
-// condition that never match, rules that choose a kernel with two levels for groups without them,
-// and calls that no rule matches, which fail with ccl.ErrNotImplemented. None of these is an error.
+// Findings analyses the rules for any number of ranks and nodes. None of what it reports is an
+// error:
+//
+//   - rules with different algorithms that overlap, unless one is a special case of the other
+//   - rules without a condition that never match
+//   - rules that choose a kernel with two levels for groups without them
+//   - calls that no rule matches, which fail with ccl.ErrNotImplemented
+//
 // Without auto it returns nil, because rules are not used.
 func (s *Settings) Findings() []Finding {
 	c := s.config

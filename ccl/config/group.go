@@ -6,9 +6,10 @@ import (
 )
 
 // ForGroup returns the settings of a subgroup: a copy of s without the world size, on a ring.
-// Rules whose entry does not support the subgroup are left out. If the configured algorithm
-// does not support it, rules choose, or without rules the first entry that supports the call.
-// The error is an *Error if no entry supports the subgroup.
+//
+// Rules whose entry does not support the subgroup are left out. If the configured algorithm does
+// not support it, rules choose, or without rules the first entry that supports the call. The error
+// is an *Error if no entry supports the subgroup.
 func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	c := *s.config
 	c.worldSize = given[int]{}

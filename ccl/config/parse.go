@@ -17,10 +17,11 @@ import (
 // maxRules bounds the time that a hostile file can cost.
 const maxRules = 256
 
-// Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB. Messages call the file by the
-// name file. Unknown or unexpected content is an *Error with its line, its column and, for a
-// misspelt name, the nearest valid one; several mistakes are Errors. Text that is not YAML is
-// one mistake, because nothing behind it can be read.
+// Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB.
+//
+// Messages call the file by the name file. Unknown or unexpected content is an *Error with its
+// line, its column and, for a misspelt name, the nearest valid one; several mistakes are Errors.
+// Text that is not YAML is one mistake, because nothing behind it can be read.
 func Parse(file string, data []byte) (*Config, error) {
 	c, err := parsePartly(file, data)
 	if err != nil {

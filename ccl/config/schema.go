@@ -70,7 +70,7 @@ func fillGaps(v any, lists map[string]any) any {
 			filled[key] = fillGaps(value, lists)
 		}
 		return filled
-
+	// Lists, and the texts that stand for one.
 	case []any:
 		for i := range v {
 			v[i] = fillGaps(v[i], lists)

@@ -108,16 +108,17 @@ func misspeltSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T
 		}
 
 		v, err := parse(limit)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil
+		}
+
+		switch {
 		case operator == ">":
 			return rangeError(s, fmt.Sprintf(`"%v-" for %[1]v and more, "%v-" for more than %[1]v`, v, v+1))
 		case operator == "<" && v > least:
 			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less, "-%v" for less than %[1]v`, v, v-1))
 		case strings.Contains(operator, ">"):
 			return rangeError(s, fmt.Sprintf(`"%v-" for %[1]v and more`, v))
-
 		case strings.Contains(operator, "<"):
 			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less`, v))
 		}

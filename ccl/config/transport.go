@@ -10,9 +10,10 @@ import (
 
 // CheckTransport returns an error if option, or if that is empty the environment variable
 // GOCCL_TRANSPORT, names a transport that does not exist: an *Error around an
-// *transport.InvalidBackendError. It does not check whether the program links the transport: the
-// caller, which connects the ranks, does. CheckTransport needs no file, so that this mistake can be
-// reported first.
+// *transport.InvalidBackendError.
+//
+// It does not check whether the program links the transport: the caller, which connects the ranks,
+// does. CheckTransport needs no file, so that this mistake can be reported first.
 func CheckTransport(option string, getenv func(string) string) error {
 	if option != "" {
 		return unknownTransport(option, &Error{File: "option", Key: "defaults.transport"})
