@@ -21,12 +21,13 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 	$(GO) -C examples/gomlx vet ./...
 	$(GO) -C examples/gomlx test ./...
 
-# Tests that take long and find little that the others miss: kernels a second time with other parameters, the
-# suites on kernels that are wrong on purpose, the guide's commands, and builds of all programs.
-LONG = ^Test(Conformance[A-Z].*|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
+# Tests that take long and find little that the others miss: kernels a second time with other parameters,
+# transports a second time on groups within groups, the suites on kernels that are wrong on purpose, the
+# guide's commands, and builds of all programs.
+LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Conformance|MappedConformance|GroupConformance|Transport|TransportCarried|Naive|Test|Victim)$$
+SHORT = ^Test(Conformance|MappedConformance|Transport|TransportCarried|Naive|Test|Victim)$$
 
 test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 5
 	$(GO) test -short -vet=off -skip '$(LONG)' ./...
