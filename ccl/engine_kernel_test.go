@@ -78,6 +78,7 @@ func TestPanicPlace(t *testing.T) {
 // waited for, and what each of them was doing.
 func TestDeadlockedKernel(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
+		t.Parallel() // it only waits
 		wait := &ccl.Kernel{Run: func(c *ccl.Call) error {
 			return c.Recv((c.Rank()+1)%c.Size(), c.Out())
 		}}
