@@ -161,21 +161,6 @@ int MPI_Comm_size(handle comm, int *size)
 	return 0;
 }
 
-int MPI_Comm_dup(handle comm, handle *made)
-{
-	CHECK(known(comm), ERR_COMM);
-	pthread_mutex_lock(&lock);
-	*made = NULL;
-	for (size_t i = 0; i < sizeof comms / sizeof *comms && *made == NULL; i++)
-		if (!comms[i].used) {
-			comms[i].used = 1;
-			*made = &comms[i];
-		}
-	pthread_mutex_unlock(&lock);
-	CHECK(*made != NULL, ERR_OTHER);
-	return 0;
-}
-
 int MPI_Comm_free(handle *comm)
 {
 	CHECK(known(*comm) && *comm != WORLD, ERR_COMM);
@@ -203,7 +188,17 @@ int MPI_Comm_create_group(handle comm, handle group, int tag, handle *made)
 {
 	CHECK(group == &all, ERR_GROUP);
 	CHECK(tag >= 0, ERR_ARG);
-	return MPI_Comm_dup(comm, made);
+	CHECK(known(comm), ERR_COMM);
+	pthread_mutex_lock(&lock);
+	*made = NULL;
+	for (size_t i = 0; i < sizeof comms / sizeof *comms && *made == NULL; i++)
+		if (!comms[i].used) {
+			comms[i].used = 1;
+			*made = &comms[i];
+		}
+	pthread_mutex_unlock(&lock);
+	CHECK(*made != NULL, ERR_OTHER);
+	return 0;
 }
 
 /* A message that was sent and not received, or a receive without a message, or one that has ended. */

@@ -44,18 +44,7 @@ func (c *Comm) checkRank(rank int) error {
 	return nil
 }
 
-// Dup returns a communicator of the same ranks. It is collective, and blocks until all ranks have
-// called it.
-func (c *Comm) Dup() (*Comm, error) {
-	d := &Comm{lib: c.lib}
-	escape(d)
-	if err := c.lib.call(mpiCommDup, c.handle, address(&d.handle)); err != nil {
-		return nil, err
-	}
-	return d, d.describe()
-}
-
-// Free ends a communicator that Dup or Group made. It is collective.
+// Free ends a communicator that Group made. It is collective.
 func (c *Comm) Free() error {
 	escape(c)
 	return c.lib.call(mpiCommFree, address(&c.handle))

@@ -26,7 +26,6 @@ var (
 
 	mpiCommRank          = declare("MPI_Comm_rank")
 	mpiCommSize          = declare("MPI_Comm_size")
-	mpiCommDup           = declare("MPI_Comm_dup")
 	mpiCommFree          = declare("MPI_Comm_free")
 	mpiCommSetErrhandler = declare("MPI_Comm_set_errhandler")
 	mpiCommGroup         = declare("MPI_Comm_group")

@@ -214,7 +214,7 @@ func life() error {
 	if err != nil || again != w || w.Size != l.Size || w.Family != l.Family {
 		return fmt.Errorf("%v, %v, %+v, %+v", err, again == w, w, l)
 	}
-	d, err := w.Dup()
+	d, err := groupOfAll(w, 0)
 	if err != nil {
 		return err
 	}
@@ -314,11 +314,20 @@ func lengths(w *World) error {
 	return nil
 }
 
+// groupOfAll returns another communicator of all ranks.
+func groupOfAll(w *World, tag int) (*Comm, error) {
+	ranks := make([]int, w.Size)
+	for rank := range ranks {
+		ranks[rank] = rank
+	}
+	return w.Group(ranks, tag)
+}
+
 // goroutines: four of them exchange messages on communicators of their own at the same time.
 func goroutines(w *World) error {
 	errs := make(chan error)
-	for range 4 {
-		c, err := w.Dup()
+	for tag := range 4 {
+		c, err := groupOfAll(w, tag)
 		if err != nil {
 			return err
 		}
