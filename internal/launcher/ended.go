@@ -59,14 +59,6 @@ type Rank struct {
 	started, died time.Time
 }
 
-// when is the time of the rank's failure, as exactly as known.
-func (r *Rank) when() time.Time {
-	if r.Report != nil {
-		return r.Report.Time
-	}
-	return r.died
-}
-
 // Failed reports whether the rank ended by a signal or with another status than 0.
 func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
