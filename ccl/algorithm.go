@@ -131,11 +131,11 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q has a kernel for %v, which no kernel does", a.Name, coll)
 		case k == nil || k.Run == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v has no Run", a.Name, coll)
-
 		case k.Doc == "":
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented; its Doc has to be a sentence, with the source", a.Name, coll)
 		case k.Cost == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
+		// Properties that exclude or need each other.
 		case k.TwoLevels && k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is TwoLevels and AnyRunner", a.Name, coll)
 		case k.Eager && !k.AnyRunner:

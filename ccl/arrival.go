@@ -53,9 +53,9 @@ func (e *engine) arrivalOf(p *plan) arrival {
 		return unshared
 	case p.shape.Eager && e.shared.isUsed && e.regions != nil && e.size*p.shape.Bytes > leastInPlace:
 		return carriedOrInPlace
-
 	case p.shape.Eager:
 		return carried
+	// Too long for payloads, or not of a kernel that takes them.
 	case !p.choice.Kernel.AnyRunner:
 		return exposed
 	case e.memory != nil || e.shared.isUsed:

@@ -365,7 +365,7 @@ func (e *engine) perform() error {
 			return e.differing(differ)
 		}
 		return err
-
+	// All ranks have entered the call: is there anything to run?
 	case role == transport.RunNone:
 		return nil
 	case role == transport.RunClaimed:

@@ -184,13 +184,12 @@ func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure
 		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
-
 	case errors.As(err, &rejected):
 		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, rejected.Ranks, rejected.Missing
 		f.Text = reasons.Write(rejected.Why)
+	// Ranks that are gone or late.
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
-
 	case errors.Is(err, ErrClosed):
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
 	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
@@ -223,7 +222,7 @@ func (s *failures) cause(f *transport.Failure) error {
 		return sameMemory(f.Ranks, s.size)
 	case transport.FailureRejected:
 		return rejectedBySome(f, s.size)
-
+	// Ranks that are gone or late.
 	case transport.FailurePeerLost:
 		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:

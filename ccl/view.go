@@ -61,11 +61,11 @@ func (c *Call) View(f func(*View) error) error {
 	case c.payload:
 		v.inputs, v.isFree = payloads{}, true
 		v.part = v.whole()
-
 	case c.engine.memory != nil:
 		v.inputs, v.isWatched = buffers{}, true
 		v.part = c.part(v.hi)
 		c.clock++
+	// The transport copies, and shows the inputs in pieces.
 	default:
 		v.inputs = copies{}
 		c.clock++

@@ -102,7 +102,7 @@ func (m *rendezvous) joinRanks(r *rank, p transport.Provider, timeout time.Durat
 		return m.endpoints[r.number], nil
 	case m.failed:
 		return nil, errElsewhere
-
+	// This rank is the first to find that the ranks do not meet.
 	case late != nil:
 		for number, here := range m.here {
 			if !here {
@@ -113,7 +113,7 @@ func (m *rendezvous) joinRanks(r *rank, p transport.Provider, timeout time.Durat
 		m.fail(r.number, err)
 		j.waitedFor(late.Missing, timeout)
 		return nil, err
-
+	// The context of the job has ended.
 	default:
 		err := transport.ContextError(j.ctx)
 		m.fail(r.number, err)

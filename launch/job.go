@@ -121,9 +121,9 @@ func (j *Job) describe() (*launcher.Spec, error) {
 		return nil, fmt.Errorf("Job.Ranks is %d: at most %d ranks are possible", j.Ranks, launcher.MaxRanks)
 	case j.Pin < PinAuto || j.Pin > PinOff:
 		return nil, fmt.Errorf("Job.Pin is %d: want PinAuto, PinOn or PinOff", j.Pin)
-
 	case j.Grace < 0:
 		return nil, fmt.Errorf("Job.Grace is %v: want 0 or more", j.Grace)
+	// Without a program, this one is started again.
 	case j.Program == "" && args == nil && flag.Lookup("test.v") != nil:
 		return nil, errors.New("this program is a test binary, and each rank would run all tests: " +
 			"let TestMain do a rank's work if launch.IsRank returns true, and set Job.Args to []string{}, " +

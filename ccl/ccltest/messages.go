@@ -52,11 +52,11 @@ func blame(err error) string {
 	switch {
 	case err == nil || skip:
 		return ""
+	// The call breaks a rule.
 	case panicked || errors.Is(err, errHangs):
 		return "Completes"
 	case astray(err):
 		return "Messages"
-
 	case disagree || errors.Is(err, ccl.ErrNotImplemented):
 		return "Supports"
 	}

@@ -69,9 +69,9 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q: ddp takes flags only", flags.Arg(0))
 	case ranks < 1 && ranks != all:
 		return o, fmt.Errorf("-ranks is %d, want at least 1", ranks)
+	// The training.
 	case o.epochs < 1:
 		return o, fmt.Errorf("-epochs is %d, want at least 1", o.epochs)
-
 	case o.batch < 1:
 		return o, fmt.Errorf("-batch is %d, want at least 1", o.batch)
 	case !(o.rate > 0) || math.IsInf(o.rate, 1):

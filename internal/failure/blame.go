@@ -119,11 +119,11 @@ func (r *Rank) weigh(i int, named Kind) int {
 		return byItself
 	case p == nil:
 		return hasNotFailed
+	// What it reports.
 	case p.Kind.isWait():
 		return waited
 	case p.isByOthers(i):
 		return byOthers
-
 	case p.MayRecover && !r.HasFailed:
 		return hasNotFailed
 	case p.Kind == Canceled && named == 0:

@@ -77,7 +77,6 @@ func (l *Local[V]) Delete() {
 		switch t.slots[i].id.Load() {
 		case 0:
 			return
-
 		case id:
 			if t.slots[i].value.Swap(nil) == nil {
 				return
@@ -131,7 +130,7 @@ func (l *Local[V]) put(t *table[V], id int64, v *V) {
 				l.live++
 			}
 			return
-
+		// The end of the search: the id is new.
 		case has == 0:
 			if free < 0 {
 				free = i
@@ -141,7 +140,7 @@ func (l *Local[V]) put(t *table[V], id int64, v *V) {
 			t.slots[free].value.Store(v)
 			l.live++
 			return
-
+		// A slot that was freed, to be used if the id is new.
 		case free < 0 && s.value.Load() == nil:
 			free = i
 		}

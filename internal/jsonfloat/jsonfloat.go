@@ -185,7 +185,7 @@ func (f *floatReplacer) copyOf(v reflect.Value) reflect.Value {
 		made.SetFloat(f.replace(v.Float()))
 	case reflect.Struct:
 		f.copyFields(made, v)
-
+	// Elements, and what is behind a pointer.
 	case reflect.Array:
 		for i := range v.Len() {
 			made.Index(i).Set(f.copyOf(v.Index(i)))

@@ -176,7 +176,7 @@ func (e *EndedError) headline() string {
 			return fmt.Sprintf("%s made another call than the others: the job failed after %v", who, after)
 		}
 		return fmt.Sprintf("%s made different calls: the job failed after %v", who, after)
-
+	// Ranks that waited.
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:

@@ -94,7 +94,7 @@ func (s *stream) split(p []byte) {
 				s.out.write(s.lines)
 			}
 			return
-
+		// A long line is passed on in parts.
 		case end < 0 || end > maxLine:
 			s.line(text[:maxLine])
 			text = text[maxLine:]

@@ -98,9 +98,9 @@ func (o *omission) restore(v reflect.Value, pointers int) {
 	case k == reflect.Interface && !v.IsNil():
 		o.restoreCopy(v.Elem(), v.Set)
 		return
+	// What gob has left out.
 	case k == reflect.Slice && o.Loss == emptyList && v.IsNil():
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-
 	case k == reflect.Map && o.Loss == nilMap:
 		v.SetZero()
 	case v.CanFloat() && o.Loss == negativeZero:

@@ -125,7 +125,7 @@ func (w *walk) check(v reflect.Value, info *typeInfo, isElement bool) error {
 		return w.errorf("is a nil pointer, and gob writes none in lists, maps and interfaces: leave it out, or put it in a field of a struct")
 	case k == reflect.Pointer && !v.IsNil():
 		return nil
-
+	// Types that encode themselves, and values behind interfaces.
 	case info.isExternal && k != reflect.Pointer:
 		if !encodesItself(t) && !v.CanAddr() {
 			return w.errorf("is a %v whose method of encoding belongs to the pointer: put a *%v there", t, t)

@@ -282,7 +282,7 @@ func (n Node) forbidden(depth int) string {
 		return fmt.Sprintf("aliases (*%s) are not supported; write the values out", text.Cut(n.value.Value))
 	case n.value.Style&yaml.TaggedStyle != 0:
 		return fmt.Sprintf("tags (%s) are not supported", text.Cut(n.value.Tag))
-
+	// Values that YAML knows and this format does not.
 	case n.value.Tag == "!!merge":
 		return "merge keys (<<) are not supported; write the values out"
 	case n.value.Tag == "!!null":

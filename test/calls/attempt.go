@@ -160,7 +160,7 @@ func (a *typed[T]) Make(ctx context.Context, comm *ccl.Communicator, opts ...ccl
 		return ccl.Gather(ctx, comm, in, out, c.Root, opts...)
 	case c.Coll == ccl.CollGather:
 		return ccl.GatherV(ctx, comm, in, out, a.out.counts, a.out.displs, c.Root, opts...)
-
+	// Blocks from one rank, or for each rank.
 	case c.Coll == ccl.CollScatter && a.isEven:
 		return ccl.Scatter(ctx, comm, in, out, c.Root, opts...)
 	case c.Coll == ccl.CollScatter:

@@ -270,7 +270,7 @@ func (l *Layout) build(ctx context.Context, world *partition.Partition) (primiti
 			swapped = append(swapped, partition.TransposeSource+partition.TransposeDest-o)
 		}
 		return primitive.NewSumReduce[float64](ctx, y, x, swapped...)
-
+	// Operators without options.
 	case "repartition":
 		return primitive.NewRepartition[float64](ctx, x, y)
 	case "all_gather":

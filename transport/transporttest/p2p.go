@@ -334,7 +334,7 @@ func (r *rank) viewOnce(moment int, viewed *gate) {
 			checkSame(view.Bytes, make([]byte, 16), "a message that is viewed while it is withdrawn")
 			p.Take(0)
 			return
-
+		// No message comes any more.
 		case r.Failed() || p.Lost(0) != nil:
 			return
 		}

@@ -51,10 +51,10 @@ func (e *Engine) goOn(send, recv *Transfer) bool {
 	case !recv.isOver():
 		e.waitFor(max(recv.Peer, -1))
 		return true
-
 	case !send.isOver():
 		e.waitFor(send.Peer)
 		return true
+	// The caller has what it wanted. Others may not.
 	case background && pending:
 		e.waitFor(e.firstPeer())
 		return true

@@ -33,9 +33,9 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr)
 		return compareFiles(stdout, c.Args[0], c.Args[1])
 	case launched > 0 && c.Sweep != "":
 		return errors.New("goccl bench --sweep starts the ranks that it measures: start it without the launcher")
-
 	case c.Serve != "" && launched == 0:
 		return errors.New("--serve is for ranks that goccl bench has started")
+	// What this process measures, or lets others measure.
 	case c.Serve != "":
 		return c.serve()
 	case launched > 0:

@@ -94,13 +94,12 @@ func (c *benchCommand) Validate() error {
 			return errors.New("--compare takes two files of --json, and no other flag: goccl bench --compare a.json b.json")
 		}
 		return nil
-
 	case c.Sweep != "":
 		if !c.hasOnly(func(rest *benchCommand) { rest.sweepFlags = sweepFlags{} }) {
 			return errors.New("--sweep: the file determines what is measured; only --out and --fresh can be combined with it")
 		}
 		return nil
-
+	// Flags that need another one, or exclude others.
 	case c.Out != "" || c.Fresh:
 		return errors.New("--out and --fresh need --sweep")
 	case len(c.Workload) > 0 && !c.hasOnly(func(rest *benchCommand) {

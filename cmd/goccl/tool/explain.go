@@ -50,9 +50,9 @@ func (c *explainCommand) Validate() error {
 		return errors.New("--algorithms does not depend on the configuration: combine it with --json or --markdown only")
 	case c.Types && (aboutCalls || c.Algorithms || c.JSON):
 		return errors.New("--types does not depend on the call: combine it with --markdown only")
+	// The form of the output.
 	case c.Markdown && !c.Algorithms && !c.Types:
 		return errors.New("--markdown needs --algorithms or --types")
-
 	case c.Markdown && c.JSON:
 		return errors.New("--markdown and --json exclude each other")
 	}
@@ -304,7 +304,7 @@ func (w *world) connect() error {
 	case shm.Name:
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
 		return nil
-
+	// The transport of goroutines can be asked itself, below.
 	case local.Name, "auto":
 	default:
 		if _, err := transport.Lookup(name); err != nil {
@@ -342,10 +342,10 @@ func (w *world) explain(s ccl.Shape) *call {
 	case s.Bytes > math.MaxInt/(4*s.Ranks*s.Ranks):
 		c.Refused = "the cost of this length overflows"
 		return c
+	// No kernel, or none needed.
 	case undefined != nil:
 		c.Refused = undefined.Error()
 		return c
-
 	case s.Ranks == 1:
 		c.Note = "a group of one rank copies its own input without a kernel"
 		return c

@@ -109,14 +109,14 @@ func (c *runCommand) Validate() error {
 		return fmt.Errorf("--timeout %[1]s: a job has no time limit; how long calls wait for other ranks is GOCCL_TIMEOUT, as in goccl run --env GOCCL_TIMEOUT=%[1]s", *c.Timeout)
 	case c.Hosts != nil:
 		return c.checkHosts()
-
+	// What goccl run needs.
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
 		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, config.MaxRanks)
 	case len(program) == 0 || program[0] == "":
 		return fmt.Errorf("the program is missing, as in goccl run -n %d ./train", *c.Ranks)
-
+	// Flags that exclude each other.
 	case c.Output != "" && (c.Quiet || c.NoPrefix || c.Timestamps):
 		return errors.New("--output shows no lines: it excludes --quiet, --no-prefix and --timestamps")
 	case c.Output != "" && c.Tee != "":

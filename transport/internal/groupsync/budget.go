@@ -132,7 +132,7 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 		w.pauses++
 		b.poll(w)
 		return paused
-
+	// Another goroutine may need the core.
 	case w.yields < b.maxYields && b.early == 0 && !w.lost && !w.parked:
 		w.yields++
 		w.lost = !processes.Yield()

@@ -134,11 +134,11 @@ func (r *Member) interruptionError(i interruption, peer int) error {
 		return transport.ErrFailed
 	case cancelled:
 		return transport.ContextError(r.call.ctx)
+	// What the awaited rank did instead.
 	case peerRejected:
 		return r.rejectedError()
 	case peerLeft:
 		return r.lostError(peer)
-
 	case peerFinished:
 		return &transport.ProtocolError{Peer: peer,
 			Text: "it ended the call while this rank waits to exchange a message with it"}
