@@ -23,10 +23,12 @@ type JobError struct {
 	Ranks []Rank
 
 	ended *launcher.EndedError
+	text  string // of ended, and of what was lost
 }
 
-// Error names the rank to blame, with the cause in full, and how the others ended.
-func (e *JobError) Error() string { return "launch: " + e.ended.Error() }
+// Error names the rank to blame, with the cause in full, how the others ended, and which of their
+// output was lost.
+func (e *JobError) Error() string { return e.text }
 
 // Unwrap returns the reason why the context ended, if that ended the job.
 func (e *JobError) Unwrap() error { return e.ended.Unwrap() }

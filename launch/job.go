@@ -98,7 +98,7 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 
 	switch {
 	case failed:
-		return ranks, &JobError{Rank: ended.First, Ranks: ranks, ended: ended}
+		return ranks, &JobError{Rank: ended.First, Ranks: ranks, ended: ended, text: "launch: " + err.Error()}
 	case err != nil:
 		return ranks, fmt.Errorf("launch: %w", err)
 	}

@@ -257,7 +257,8 @@ func TestLostStatus(t *testing.T) {
 	require.Regexp(t, `^launch: rank [01] \(pid \d+\) was the first to fail, after \S+: an unknown status, because another part of the launching program has waited for it\n`, string(out))
 }
 
-// An output that cannot be written is an error of a job that succeeds otherwise.
+// An output that cannot be written is an error of a job that succeeds otherwise, and stands in the
+// text of one that fails.
 func TestBrokenOutput(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "closed"))
 	require.NoError(t, err)
@@ -269,6 +270,12 @@ func TestBrokenOutput(t *testing.T) {
 	require.ErrorContains(t, err, "launch: standard output: ")
 	require.Len(t, ranks, 1)
 	require.NoError(t, ranks[0].Err)
+
+	job, _ = testJob(t, 2, "exit")
+	job.Stderr = f
+	failed := failure(t, context.Background(), job)
+	require.Equal(t, 1, failed.Rank)
+	require.ErrorContains(t, failed, "\nstandard error: ")
 }
 
 // Jobs run beside each other, and beside other children of the program.
