@@ -79,11 +79,11 @@ type Shape struct {
 	Bytes      int // of the longest input of a rank
 	Total      int // bytes of the longest result of a rank
 	DType      DType
-	Op         Op // Sum if the collective does not reduce
-	Topology   *topology.Topology
-	Params     any  // of the algorithm's entry
-	Eager      bool // the inputs travel with the synchronisation
-	Native     bool // the transport has collectives of its own
+	Op         Op                 // Sum if the collective does not reduce
+	Topology   *topology.Topology // kind, extents and neighbours of the group
+	Params     any                // of the algorithm's entry
+	Eager      bool               // the inputs travel with the synchronisation
+	Native     bool               // the transport has collectives of its own
 }
 
 // String describes the shape for messages: "all_reduce (float32, sum, 65536 bytes, 4 ranks)".
@@ -92,7 +92,7 @@ func (s Shape) String() string {
 	if slices.Contains(DTypes(), s.DType) {
 		text += s.DType.String() + ", "
 	}
-	if s.Collective.Reduces() {
+	if s.Collective.Traits().Reduces {
 		text += s.Op.String() + ", "
 	}
 	text += fmt.Sprintf("%d bytes, %d ranks", s.Bytes, s.Ranks)
@@ -165,7 +165,7 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	if kernel == nil {
 		return fmt.Errorf("algorithm %s has no kernel for %s", a.Name, shape.Collective)
 	}
-	if shape.Collective.Reduces() && !kernel.Ordered && !shape.Op.commutes() {
+	if shape.Collective.Traits().Reduces && !kernel.Ordered && !shape.Op.commutes() {
 		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
 	}
 

@@ -8,7 +8,6 @@ import (
 	"github.com/goccl/goccl/ccl/internal/reducer"
 	"github.com/goccl/goccl/ccl/internal/verbs"
 	"github.com/goccl/goccl/internal/memory"
-	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -46,9 +45,6 @@ func (c *Call) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
 func (c *Call) Size() int { return c.engine.size }
-
-// Topology returns the kind, extents and neighbours of the group.
-func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 
 // Shape returns the facts about the call that are the same on all ranks. In a mean of float16 DType
 // is Float32, and lengths in bytes are those of float32, unless the kernel is AnyRunner.

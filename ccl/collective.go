@@ -125,13 +125,7 @@ func (c *Collective) UnmarshalText(name []byte) (err error) {
 	return err
 }
 
-// Reduces reports whether the collective takes an Op.
-func (c Collective) Reduces() bool { return int(c) < len(collectives) && collectives[c].reduces }
-
 // exchangesLengths reports whether the elements of the call are not the program's.
 func (c Collective) exchangesLengths() bool {
 	return c == collSplit || c == collGatherLengths || c == collScatterLengths || c == collAllToAllLengths
 }
-
-// Rooted reports whether one rank, the root, has a role of its own, as in a broadcast.
-func (c Collective) Rooted() bool { return int(c) < len(collectives) && collectives[c].rooted }

@@ -10,32 +10,31 @@ const (
 	RankBlocks                 // a block for each rank, or from each
 )
 
-// Input returns what the input of a rank holds.
-func (c Collective) Input() Contents {
+// Traits are the properties of a collective.
+type Traits struct {
+	Reduces       bool // it takes an Op
+	Rooted        bool // one rank, the root, has a role of its own, as in a broadcast
+	FromRoot      bool // only the root has an input; in other rooted collectives only it has an output
+	Scans         bool // a rank gets the reduction of the inputs before its own
+	Input, Output Contents
+}
+
+// Traits returns the properties of c, none for a value that is no collective.
+func (c Collective) Traits() (t Traits) {
+	if int(c) >= len(collectives) {
+		return t
+	}
 	p := &collectives[c]
+	t = Traits{Reduces: p.reduces, Rooted: p.rooted, FromRoot: p.input == ofRoot, Scans: p.view == scanToAll}
 	switch {
 	case p.input == oneBlock:
-		return RankBlock
+		t.Input = RankBlock
 	case p.input == blockForEach || p.view == reduceBlock || p.input == ofRoot && p.parted:
-		return RankBlocks
+		t.Input, t.Output = RankBlocks, RankBlock
 	}
-	return Vector
-}
 
-// Output returns what the output of a rank holds.
-func (c Collective) Output() Contents {
-	switch {
-	case collectives[c].placed:
-		return RankBlocks
-	case c.Input() == RankBlocks:
-		return RankBlock
+	if p.placed {
+		t.Output = RankBlocks
 	}
-	return Vector
+	return t
 }
-
-// FromRoot reports whether only the root has an input; in other rooted collectives only the root
-// has an output.
-func (c Collective) FromRoot() bool { return collectives[c].input == ofRoot }
-
-// Scans reports whether a rank gets the reduction of the inputs before its own.
-func (c Collective) Scans() bool { return collectives[c].view == scanToAll }

@@ -10,25 +10,21 @@ import (
 
 // The table of collectives says what their buffers hold.
 func TestContents(t *testing.T) {
-	type row struct {
-		in, out         ccl.Contents
-		fromRoot, scans bool
-	}
-	got := map[ccl.Collective]row{}
+	got := map[ccl.Collective]ccl.Traits{}
 	for _, c := range append(ccl.Collectives(), ccl.CollBarrier) {
-		got[c] = row{c.Input(), c.Output(), c.FromRoot(), c.Scans()}
+		got[c] = c.Traits()
 	}
-	require.Equal(t, map[ccl.Collective]row{
+	require.Equal(t, map[ccl.Collective]ccl.Traits{
 		ccl.CollBarrier:       {},
-		ccl.CollAllReduce:     {},
-		ccl.CollReduce:        {},
-		ccl.CollReduceScatter: {in: ccl.RankBlocks, out: ccl.RankBlock},
-		ccl.CollAllGather:     {in: ccl.RankBlock, out: ccl.RankBlocks},
-		ccl.CollBroadcast:     {fromRoot: true},
-		ccl.CollGather:        {in: ccl.RankBlock, out: ccl.RankBlocks},
-		ccl.CollScatter:       {in: ccl.RankBlocks, out: ccl.RankBlock, fromRoot: true},
-		ccl.CollAllToAll:      {in: ccl.RankBlocks, out: ccl.RankBlocks},
-		ccl.CollScan:          {scans: true},
-		ccl.CollExScan:        {scans: true},
+		ccl.CollAllReduce:     {Reduces: true},
+		ccl.CollReduce:        {Reduces: true, Rooted: true},
+		ccl.CollReduceScatter: {Reduces: true, Input: ccl.RankBlocks, Output: ccl.RankBlock},
+		ccl.CollAllGather:     {Input: ccl.RankBlock, Output: ccl.RankBlocks},
+		ccl.CollBroadcast:     {Rooted: true, FromRoot: true},
+		ccl.CollGather:        {Rooted: true, Input: ccl.RankBlock, Output: ccl.RankBlocks},
+		ccl.CollScatter:       {Input: ccl.RankBlocks, Output: ccl.RankBlock, Rooted: true, FromRoot: true},
+		ccl.CollAllToAll:      {Input: ccl.RankBlocks, Output: ccl.RankBlocks},
+		ccl.CollScan:          {Reduces: true, Scans: true},
+		ccl.CollExScan:        {Reduces: true, Scans: true},
 	}, got)
 }

@@ -11,12 +11,6 @@ import (
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
 // changed meanwhile. It also notes the line that started the call.
 
-// Debug reports whether the group's configuration sets debug on this rank; not if c is nil or zero.
-// It may be called concurrently.
-func (c *Communicator) Debug() bool {
-	return c != nil && c.engine.selector != nil && c.engine.selector.Debug()
-}
-
 var seal = maphash.MakeSeed()
 
 // asynchronous returns the options of a call that the caller starts and does not wait for.

@@ -25,7 +25,7 @@
 // makes. Ranks are group ranks. send comes before recv, as in MPI.
 //
 // [Send], [Recv], [SendRecv], [Isend] and [Irecv] carry messages between two ranks. Messages are
-// not calls: no other rank takes part, and the receiver compares tag, type and length.
+// not calls: no other rank takes part, and the receiver compares tag, length and type.
 // [Communicator.Split] and [Communicator.NewGroup] make groups of some of the ranks, with calls,
 // messages and a failure of their own.
 //

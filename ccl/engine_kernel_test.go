@@ -139,7 +139,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 		"receive from no rank": {func(c *ccl.Call) error { return c.Recv(2, c.Out()) }, "rank 2 is not a rank of a group of 2"},
 		"send to no rank":      {func(c *ccl.Call) error { return c.Send(-2, c.In()) }, "rank -2 is not a rank of a group of 2"},
 		"send beyond an edge": {func(c *ccl.Call) error {
-			return c.Send(c.Topology().Neighbors(c.Rank())[topology.North], c.In())
+			return c.Send(c.Shape().Topology.Neighbors(c.Rank())[topology.North], c.In())
 		}, "rank -1 is not a rank of a group of 2"},
 		"receive from beyond an edge": {func(c *ccl.Call) error {
 			return c.RecvReduce(topology.None, c.Out(), c.In())

@@ -284,9 +284,6 @@ func (l *Level) limit() time.Duration {
 // Rank returns this rank's number in the level.
 func (l *Level) Rank() int { return l.engine.rank }
 
-// Size returns the number of ranks of the level.
-func (l *Level) Size() int { return l.engine.size }
-
 // Ranks returns the ranks of the level by their numbers in the call, in ascending order. The caller
 // does not change the slice.
 func (l *Level) Ranks() []int { return l.ranks }

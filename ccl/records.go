@@ -162,13 +162,13 @@ func (l *records) recordOf(p *plan) (what flight.What) {
 		dtype = p.key.dtype.String()
 	}
 
-	if p.key.coll.Reduces() {
+	if p.key.coll.Traits().Reduces {
 		op = p.key.op.String()
 	}
 	_ = l.vanishing(func() {
 		what = l.recorder.book.NewWhat(p.key.coll.String(), dtype, op, p.choice.Entry)
 	})
-	if p.key.coll.Rooted() {
+	if p.key.coll.Traits().Rooted {
 		what = what.WithRoot(0)
 	}
 	return what

@@ -21,7 +21,9 @@ type presence struct {
 func agree(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts *Options) (views, isDebug bool, err error) {
 	comm := group.Communicator()
 	views, mistake := checkArguments(params, opts)
-	here := presence{Debug: comm.Debug(), Process: process()}
+
+	selector := comm.Selector()
+	here := presence{Debug: selector != nil && selector.Debug(), Process: process()}
 	var facts []ccl.Fact
 	if mistake == nil {
 		here.Memory = listMemory(params, opts.Buffers)

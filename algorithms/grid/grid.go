@@ -30,7 +30,7 @@ var Algorithm = &ccl.Algorithm{
 }
 
 func allReduce(c *ccl.Call) error {
-	if c.Topology().Kind() == topology.Torus2D {
+	if c.Shape().Topology.Kind() == topology.Torus2D {
 		return onTorus(c)
 	}
 	return onMesh(c)

@@ -22,7 +22,7 @@ func meshSteps(s ccl.Shape) int {
 }
 
 func onMesh(c *ccl.Call) error {
-	near := c.Topology().Neighbors(c.Rank())
+	near := c.Shape().Topology.Neighbors(c.Rank())
 	east, west := near[topology.East], near[topology.West]
 	north, south := near[topology.North], near[topology.South]
 	in, out, n := c.In().Block, c.Out().Block, parts(c.Shape(), 1)

@@ -29,7 +29,7 @@ func onTorus(c *ccl.Call) error {
 func torusPart(c *ccl.Call, in, out ccl.Buffer) error {
 	// The rings of this rank's row and column. Rank and blocks are positions in the ring;
 	// Next and Prev are ranks of the group.
-	grid, near := c.Topology(), c.Topology().Neighbors(c.Rank())
+	grid, near := c.Shape().Topology, c.Shape().Topology.Neighbors(c.Rank())
 	x, y := grid.Coord(c.Rank())
 	row := topology.Ring{Size: grid.W(), Rank: x, Next: near[topology.East], Prev: near[topology.West]}
 	column := topology.Ring{Size: grid.H(), Rank: y, Next: near[topology.South], Prev: near[topology.North]}

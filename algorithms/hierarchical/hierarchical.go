@@ -167,7 +167,7 @@ func position(c *ccl.Call, rank int) (at int) {
 // nodePart returns the blocks of this node's ranks.
 func nodePart(c *ccl.Call, whole ccl.Buffer) ccl.Buffer {
 	first := c.Node().Ranks()[leader]
-	return whole.Slice(position(c, first), position(c, first+c.Node().Size()))
+	return whole.Slice(position(c, first), position(c, first+len(c.Node().Ranks())))
 }
 
 // isPacked reports whether this rank's output is packed blocks, in rank order.

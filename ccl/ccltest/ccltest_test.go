@@ -25,7 +25,7 @@ func TestTest(t *testing.T) {
 		if p := ccl.ParamsOf[chunkParams](c); p.Chunk != 64 {
 			t.Errorf("chunk is %v", p.Chunk)
 		}
-		if k := c.Topology(); k.Kind() != topology.Torus2D || k.Count() != c.Size() {
+		if k := c.Shape().Topology; k.Kind() != topology.Torus2D || k.Count() != c.Size() {
 			t.Errorf("the topology is a %v of %d", k.Kind(), k.Count())
 		}
 		return chunkChain(none)(c)

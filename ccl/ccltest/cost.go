@@ -45,7 +45,7 @@ func costs(s *subject, w medium, n int) error {
 // declares reports whether the kernel's Cost covers w: for a scan through a view it covers
 // only ranks that share memory.
 func (s *subject) declares(w medium) bool {
-	return !(s.coll.Scans() && s.kernel().AnyRunner && w.copies)
+	return !(s.coll.Traits().Scans && s.kernel().AnyRunner && w.copies)
 }
 
 // meter records the cost of a call on each rank, and the cost declared there.

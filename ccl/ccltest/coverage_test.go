@@ -105,13 +105,13 @@ func TestCoverageTable(t *testing.T) {
 func counted(t *testing.T, coll ccl.Collective, a *ccl.Algorithm, seen, short *coverage) string {
 	t.Helper()
 	text := "`" + a.Name + "` "
-	if coll.Reduces() {
+	if coll.Traits().Reduces {
 		text += fmt.Sprintf("%d/%d: ", len(seen.pairs), possiblePairs(coll))
 		if len(short.pairs) != len(seen.pairs) {
 			t.Errorf("%v by %s: with -short %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
 		}
 	}
-	if coll.Rooted() && len(seen.roots) != slices.Max(slices.Collect(maps.Keys(seen.ranks))) {
+	if coll.Traits().Rooted && len(seen.roots) != slices.Max(slices.Collect(maps.Keys(seen.ranks))) {
 		t.Errorf("%v by %s: only the ranks %s are roots", coll, a.Name, numbersText(seen.roots))
 	}
 	return text + fmt.Sprintf("%d, %d", seen.calls, short.calls)

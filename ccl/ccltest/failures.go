@@ -176,7 +176,7 @@ func namesLost(err error, who int) error {
 // are awake run the others' bodies, it repeats this with a call long enough for that.
 func leaves(s *subject, w medium, n int) error {
 	helped := 34 << 10 // of 4 bytes each: the inputs and outputs of n ranks are longer than 256 KiB
-	if s.coll.Input() != s.coll.Output() {
+	if s.coll.Traits().Input != s.coll.Traits().Output {
 		helped *= 2 // only one of the two is that long
 	}
 	lengths := []int{few}

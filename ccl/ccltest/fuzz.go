@@ -165,7 +165,7 @@ func (in *input) decode(targets []*subject) (s *subject, w medium, n int, j *cal
 	t := choose(calls.Kinds, in.dtype)
 	g := &group{s: s, ranks: make([]*rank, n)}
 	count := int(in.count) % (1 + w.brief()/t.DType.Size())
-	if s.coll.Reduces() {
+	if s.coll.Traits().Reduces {
 		count = max(count, 1)
 	}
 
@@ -183,7 +183,7 @@ func (in *input) decode(targets []*subject) (s *subject, w medium, n int, j *cal
 	if j.Coll == ccl.CollReduceScatter && j.Shape().Bytes == 0 {
 		j.Counts[j.Root] = 1
 	}
-	if s.coll.Reduces() && in.layout >= 128 {
+	if s.coll.Traits().Reduces && in.layout >= 128 {
 		j.Numbers = peculiar(&t, j.Op)
 	}
 	return s, w, n, j

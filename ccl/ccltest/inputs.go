@@ -39,7 +39,7 @@ func (s *subject) inputsText(w medium, n int, seed uint64, found *calls.WrongErr
 	switch {
 	case !right:
 		return ""
-	case found.Call.Coll.Reduces():
+	case found.Call.Coll.Traits().Reduces:
 		return "\ninputs: in a sum of the same lengths each arrives once; look at the operation, its order, earlier calls and timing"
 	}
 	return "\ninputs: in the same call alone each arrives where it should; look at earlier calls and timing"

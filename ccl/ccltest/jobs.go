@@ -33,7 +33,7 @@ func distinct(counts ...int) []int {
 // part switches paths. Each is tried with two types.
 func (g *group) edges(least, most int) []*calls.Call {
 	n, spread := len(g.ranks), 1
-	if g.s.coll.Input() == ccl.RankBlock {
+	if g.s.coll.Traits().Input == ccl.RankBlock {
 		spread = n // all inputs together are n times as long
 	}
 
@@ -68,7 +68,7 @@ const long = 600 << 10
 // jobs returns brief calls of all kinds.
 func (g *group) jobs() []*calls.Call {
 	var jobs []*calls.Call
-	if g.s.coll.Reduces() {
+	if g.s.coll.Traits().Reduces {
 		jobs = g.reductions()
 	} else {
 		jobs = g.moves()

@@ -86,7 +86,7 @@ func TestRanksOfATimidKernel(t *testing.T) {
 // Extents reaches what a kernel does in a grid that is higher than wide.
 func TestExtents(t *testing.T) {
 	wide := before(func(c *ccl.Call) error {
-		if g := c.Topology(); g.W() < g.H() {
+		if g := c.Shape().Topology; g.W() < g.H() {
 			return errors.New("it is for wide grids")
 		}
 		return nil

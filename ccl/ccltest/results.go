@@ -167,7 +167,7 @@ func sameBits(s *subject, _ medium, n int) error {
 func (g *group) floats(p calls.Placing) []*calls.Call {
 	var jobs []*calls.Call
 	ops := []ccl.Op{ccl.Sum}
-	if g.s.coll.Reduces() {
+	if g.s.coll.Traits().Reduces {
 		ops = append(ops, ccl.Product)
 	}
 

@@ -16,7 +16,7 @@ func supports(s *subject, w medium, n int) error {
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.pick(40, g.jobs())
-		if s.coll.Reduces() {
+		if s.coll.Traits().Reduces {
 			odd := g.newCall(ccl.Float32, ccl.BAnd, 5, 0) // floats have no bits
 			jobs = append(jobs, odd)
 		}
@@ -36,7 +36,7 @@ func (r *rank) admission(j *calls.Call) error {
 	_, cannot := r.g.settings.Choose(r.g.shapeOf(j), "")
 	a := r.attempt(j)
 	err := a.call(context.Background())
-	if cannot == nil && !(j.Coll.Reduces() && j.Op.Check(j.Coll, j.DType) != nil) {
+	if cannot == nil && !(j.Coll.Traits().Reduces && j.Op.Check(j.Coll, j.DType) != nil) {
 		return r.g.s.supposed(err)
 	}
 	if !errors.Is(err, ccl.ErrNotImplemented) {

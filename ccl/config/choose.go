@@ -73,7 +73,7 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 // collective.
 func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
 	switch {
-	case r.op.isSet() && !c.Reduces():
+	case r.op.isSet() && !c.Traits().Reduces:
 		return false
 	case r.collective.isSet():
 		return slices.Contains(r.collective.value, c)

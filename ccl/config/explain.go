@@ -73,7 +73,7 @@ func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 	// The kind of call.
 	case r.collective.isSet() && !slices.Contains(r.collective.value, coll):
 		return fmt.Sprintf("collective: %v, and the call is %v", written(r.collective.value), coll)
-	case r.op.isSet() && !coll.Reduces():
+	case r.op.isSet() && !coll.Traits().Reduces:
 		return fmt.Sprintf("op: %v, and %v takes none", written(r.op.value), coll)
 	case !r.takes(coll, a):
 		return fmt.Sprintf("algorithm %s has no kernel for %v", a.Name, coll)

@@ -44,7 +44,7 @@ func randomRules(rnd *rand.Rand, n int) string {
 		reduces := true
 		if rnd.IntN(2) == 0 {
 			some := someOf(rnd, ccl.Collectives())
-			reduces = !slices.ContainsFunc(some, func(c ccl.Collective) bool { return !c.Reduces() })
+			reduces = !slices.ContainsFunc(some, func(c ccl.Collective) bool { return !c.Traits().Reduces })
 			fields = append(fields, "collective: "+written(some))
 		}
 		if rnd.IntN(2) == 0 {

@@ -148,7 +148,7 @@ func readRule(n strictyaml.Node) (rule, error) {
 	}, strictyaml.Required{"algorithm": ": the entry that the rule chooses"}, ruleSynonyms)
 	if r.op.isSet() {
 		for _, coll := range r.collective.value {
-			if !coll.Reduces() {
+			if !coll.Traits().Reduces {
 				err = errors.Join(err, n.Errorf("%s takes no op: the rule would never match it", coll))
 			}
 		}

@@ -35,7 +35,7 @@ func (s *Settings) samples() (all []ccl.Shape) {
 
 	for _, coll := range ccl.Collectives() {
 		opsOf := ops
-		if !coll.Reduces() {
+		if !coll.Traits().Reduces {
 			opsOf = ops[:1]
 		}
 

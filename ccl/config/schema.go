@@ -86,7 +86,7 @@ func fillGaps(v any, lists map[string]any) any {
 // schemaLists returns what the gaps stand for that do not depend on the registry.
 func schemaLists() map[string]any {
 	collectives := ccl.Collectives()
-	reductions := slices.DeleteFunc(slices.Clone(collectives), func(c ccl.Collective) bool { return !c.Reduces() })
+	reductions := slices.DeleteFunc(slices.Clone(collectives), func(c ccl.Collective) bool { return !c.Traits().Reduces })
 	bytesRange := spelt(ranges(sizePattern), `Write a size or a range, such as 64KiB, "1MiB-4MiB", "1MiB-" or "-1MiB".`, "integer")
 	numberRange := spelt(ranges("[1-9][0-9]*"), `Write a number or a range, such as 4, "2-8", "3-" or "-8".`, "integer")
 	numberRange["not"] = object{"const": 0}

@@ -39,7 +39,7 @@ type Call struct {
 func New(coll ccl.Collective, n int, d ccl.DType, op ccl.Op, count, k int) *Call {
 	h := Mix(uint64(k))
 	c := &Call{Coll: coll, Ranks: n, DType: d, Count: count, Root: k % n, VForm: h>>16%4 == 0}
-	if coll.Reduces() {
+	if coll.Traits().Reduces {
 		c.Op = op
 	}
 	style, who := int(h%4), int(h>>8%uint64(n))
@@ -81,11 +81,11 @@ func deal(count, n, style, who int) []int {
 
 // isMatrix reports whether each rank has a block for each.
 func (c *Call) isMatrix() bool {
-	return c.Coll.Input() == ccl.RankBlocks && c.Coll.Output() == ccl.RankBlocks
+	return c.Coll.Traits().Input == ccl.RankBlocks && c.Coll.Traits().Output == ccl.RankBlocks
 }
 
 func (c *Call) hasBlocks() bool {
-	return c.Coll.Input() != ccl.Vector || c.Coll.Output() != ccl.Vector
+	return c.Coll.Traits().Input != ccl.Vector || c.Coll.Traits().Output != ccl.Vector
 }
 
 // EqualBlocks reports whether all blocks have the same length.
@@ -102,7 +102,7 @@ func (c *Call) IsEven() bool {
 
 func (c *Call) String() string {
 	text := fmt.Sprintf("%v of %v", c.Coll, c.DType)
-	if c.Coll.Reduces() {
+	if c.Coll.Traits().Reduces {
 		text += fmt.Sprintf(", %v", c.Op)
 	}
 
@@ -118,16 +118,16 @@ func (c *Call) String() string {
 	case c.Counts != nil:
 		text += fmt.Sprintf(", counts %v", c.Counts)
 
-	case c.Coll.Reduces():
+	case c.Coll.Traits().Reduces:
 		text += fmt.Sprintf(" of %d elements", c.Count)
 	default:
 		text += fmt.Sprintf(", %d elements", c.Count)
 	}
 
 	switch {
-	case c.Coll.FromRoot():
+	case c.Coll.Traits().FromRoot:
 		text += fmt.Sprintf(" from root %d", c.Root)
-	case c.Coll.Rooted():
+	case c.Coll.Traits().Rooted:
 		text += fmt.Sprintf(" to root %d", c.Root)
 	}
 
@@ -174,7 +174,7 @@ func (c *Call) Clone() *Call {
 func (c *Call) On(n int) *Call {
 	like := &Call{Coll: c.Coll, Ranks: n, DType: c.DType, Op: c.Op, Count: c.Count, Root: min(c.Root, n-1)}
 	length := c.Count
-	if c.Coll.Input() == ccl.RankBlocks {
+	if c.Coll.Traits().Input == ccl.RankBlocks {
 		length /= n
 	}
 	switch {
@@ -199,7 +199,7 @@ func (c *Call) On(n int) *Call {
 func (c *Call) Alone(only int) *Call {
 	like := c.Clone()
 	like.Numbers, like.Salt, like.isLone, like.only = Exact, 0, true, only
-	if c.Coll.Reduces() {
+	if c.Coll.Traits().Reduces {
 		like.Op = ccl.Sum
 	}
 	return like

@@ -90,8 +90,8 @@ func total(counts []int) int {
 
 // input returns the layout of rank's input.
 func (c *Call) input(rank int) layout {
-	switch contents := c.Coll.Input(); {
-	case c.Coll.FromRoot() && rank != c.Root:
+	switch contents := c.Coll.Traits().Input; {
+	case c.Coll.Traits().FromRoot && rank != c.Root:
 		return layout{}
 	case contents == ccl.RankBlock:
 		return whole(block{n: c.Counts[rank], from: rank})
@@ -103,7 +103,7 @@ func (c *Call) input(rank int) layout {
 
 // places returns the arrangement of the blocks: those of a reduction are packed.
 func (c *Call) places() Places {
-	if c.Coll.Reduces() {
+	if c.Coll.Traits().Reduces {
 		return Packed
 	}
 	return c.Places
@@ -119,25 +119,25 @@ func (c *Call) row(rank int) []int {
 
 // output returns the layout of rank's expected output.
 func (c *Call) output(rank int) layout {
-	toRoot := c.Coll.Rooted() && !c.Coll.FromRoot()
-	switch contents := c.Coll.Output(); {
+	toRoot := c.Coll.Traits().Rooted && !c.Coll.Traits().FromRoot
+	switch contents := c.Coll.Traits().Output; {
 	case toRoot && rank != c.Root:
 		return layout{}
 	case contents == ccl.RankBlock:
 		b := block{n: c.Counts[rank], from: c.Root, lo: total(c.Counts[:rank])}
-		if c.Coll.Reduces() {
+		if c.Coll.Traits().Reduces {
 			b.from, b.terms = 0, c.Ranks
 		}
 		return whole(b)
 	case contents == ccl.RankBlocks:
 		return c.gathered(rank)
 	// A vector.
-	case !c.Coll.Reduces():
+	case !c.Coll.Traits().Reduces:
 		return whole(block{n: c.Count, from: c.Root})
 	}
 
 	terms := c.Ranks
-	if c.Coll.Scans() {
+	if c.Coll.Traits().Scans {
 		terms = rank + 1
 	}
 	if c.Coll == ccl.CollExScan {
@@ -191,10 +191,10 @@ func (c *Call) InPlace(rank int) (at int, ok bool) {
 	switch {
 	case !c.HasPlacing():
 		return 0, !c.isMatrix()
-	case c.Coll.Output() == ccl.RankBlocks && len(out.blocks) > 0:
+	case c.Coll.Traits().Output == ccl.RankBlocks && len(out.blocks) > 0:
 		at = out.blocks[rank].at
-	case c.Coll.Input() == ccl.RankBlocks && len(in.blocks) > 0:
+	case c.Coll.Traits().Input == ccl.RankBlocks && len(in.blocks) > 0:
 		at = in.blocks[rank].at
 	}
-	return at, c.Placing.isInPlace(rank) && (!c.Coll.Rooted() || rank == c.Root)
+	return at, c.Placing.isInPlace(rank) && (!c.Coll.Traits().Rooted || rank == c.Root)
 }

@@ -20,7 +20,7 @@ type Kind struct {
 
 // OpsFor returns the operations that a collective has on the type: a scan has no Avg.
 func (k *Kind) OpsFor(coll ccl.Collective) []ccl.Op {
-	return slices.DeleteFunc(slices.Clone(k.Ops), func(op ccl.Op) bool { return op == ccl.Avg && coll.Scans() })
+	return slices.DeleteFunc(slices.Clone(k.Ops), func(op ccl.Op) bool { return op == ccl.Avg && coll.Traits().Scans })
 }
 
 // Kinds lists the element types, in an order in which neighbours differ much. No other code

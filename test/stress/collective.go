@@ -67,7 +67,7 @@ func (d *drawing) call(ranks int, f form) *calls.Call {
 	kind := &calls.Kinds[d.IntN(len(calls.Kinds))]
 	ops := kind.OpsFor(f.coll)
 	op := ops[d.IntN(len(ops)-1)] // algorithms do not have the last one, which is of a test
-	count, hasBlocks := 0, f.coll.Input() != ccl.Vector || f.coll.Output() != ccl.Vector
+	count, hasBlocks := 0, f.coll.Traits().Input != ccl.Vector || f.coll.Traits().Output != ccl.Vector
 	switch {
 	case f.coll == ccl.CollBarrier:
 	case hasBlocks:
@@ -75,7 +75,7 @@ func (d *drawing) call(ranks int, f form) *calls.Call {
 	default:
 		count = d.length(1)
 	}
-	if f.coll.Reduces() {
+	if f.coll.Traits().Reduces {
 		count = max(count, 1)
 	}
 

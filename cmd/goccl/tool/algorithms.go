@@ -184,13 +184,13 @@ func (p probe) tooFewRanks(s ccl.Shape) bool { return p.TwoLevels && s.Ranks <= 
 // shapes returns shapes of all types and operations, and of the lengths costBytes.
 func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 	ops := []ccl.Op{ccl.Sum}
-	if p.coll.Reduces() {
+	if p.coll.Traits().Reduces {
 		ops = ccl.Ops()
 	}
 
 	for _, dtype := range ccl.DTypes() {
 		for _, op := range ops {
-			if p.coll.Reduces() && op.Check(p.coll, dtype) != nil {
+			if p.coll.Traits().Reduces && op.Check(p.coll, dtype) != nil {
 				continue
 			}
 			for _, bytes := range costBytes {
@@ -237,7 +237,7 @@ func (k *kernel) refuse(s ccl.Shape, reason string) {
 		}
 	}
 	kind := s.DType.String()
-	if s.Collective.Reduces() {
+	if s.Collective.Traits().Reduces {
 		kind += " by " + s.Op.String()
 	}
 	k.Refuses = append(k.Refuses, refusal{reason, 1, fmt.Sprintf("%v of %s on %v", ccl.ByteSize(s.Bytes), kind, s.Topology)})

@@ -255,7 +255,7 @@ func (c *explainCommand) world(cfg *config.Config, n, nodes int) (*world, error)
 	for _, coll := range orElse(c.Collective, ccl.Collectives()...) {
 		for _, dtype := range orElse(c.DType, ccl.Float32) {
 			ops := []ccl.Op{ccl.Sum}
-			if coll.Reduces() {
+			if coll.Traits().Reduces {
 				ops = orElse(c.Op, ops...)
 			}
 
@@ -330,7 +330,7 @@ func (w *world) explain(s ccl.Shape) *call {
 		Rules: []config.Verdict{},
 	}
 	var undefined error
-	if s.Collective.Reduces() {
+	if s.Collective.Traits().Reduces {
 		c.Op = s.Op.String()
 		undefined = s.Op.Check(s.Collective, s.DType)
 	}

@@ -139,14 +139,14 @@ func TestCombinations(t *testing.T) {
 		for _, c := range w.Calls {
 			require.Equal(t, w.Ranks, c.Ranks)
 			require.Equal(t, w.Nodes, c.Nodes)
-			require.Equal(t, c.Collective.Reduces(), c.Op != "")
+			require.Equal(t, c.Collective.Traits().Reduces, c.Op != "")
 			seen[strings.Join(append(c.row()[:7], c.Op), " ")] = true
 		}
 	}
 	perRankCount := 0
 	for _, coll := range ccl.Collectives() {
 		perRankCount += 2 * 2 // types and lengths
-		if coll.Reduces() {
+		if coll.Traits().Reduces {
 			perRankCount += 2 * 2 // the other operation
 		}
 	}

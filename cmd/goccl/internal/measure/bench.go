@@ -101,7 +101,7 @@ func (b *bench[T]) computes(k *subject[T]) bool { return b.compute != nil && k.l
 func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []buffers[T], err error) {
 	in, result := b.c.Count(), b.c.Total()/b.c.elementSize()
 	out := result
-	if b.coll.Rooted() && !b.coll.FromRoot() && b.rank != b.c.Root {
+	if b.coll.Traits().Rooted && !b.coll.Traits().FromRoot && b.rank != b.c.Root {
 		out = 0
 	}
 	longer, longest := max(in, out), max(in, result)

@@ -45,7 +45,7 @@ func (c Case) longer() int { return max(c.Bytes, c.Total()) }
 
 // parts returns the number of blocks of a scattered input.
 func (c Case) parts() int {
-	if c.collective().Input() == ccl.RankBlocks {
+	if c.collective().Traits().Input == ccl.RankBlocks {
 		return c.Ranks
 	}
 	return 1
@@ -94,9 +94,9 @@ func (c Case) Title() string {
 	}
 
 	switch coll := c.collective(); {
-	case coll.FromRoot():
+	case coll.Traits().FromRoot:
 		text += fmt.Sprintf(" from rank %d", c.Root)
-	case coll.Rooted():
+	case coll.Traits().Rooted:
 		text += fmt.Sprintf(" to rank %d", c.Root)
 	}
 	switch {
@@ -164,7 +164,7 @@ func (c Case) BusFactor() float64 {
 	switch coll := c.collective(); {
 	case coll == ccl.CollAllReduce:
 		return 2 * (n - 1) / n
-	case coll.Input() != ccl.Vector || coll.Output() != ccl.Vector:
+	case coll.Traits().Input != ccl.Vector || coll.Traits().Output != ccl.Vector:
 		return (n - 1) / n
 	}
 	return 1

@@ -103,7 +103,7 @@ func TestMeasure(t *testing.T) {
 	j := job(t, "direct", "ring", "tree")
 	j.Budget = Budget{Time: 1, MinCalls: 1, MaxCalls: 1}
 	for _, c := range slices.Concat(kinds.Cases(), calls.Cases(), places.Cases()) {
-		if c.collective().Rooted() {
+		if c.collective().Traits().Rooted {
 			c.Root = c.Ranks - 1
 		}
 		r, err := j.Measure(t.Context(), c)

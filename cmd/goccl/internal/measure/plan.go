@@ -148,12 +148,12 @@ func (p *Plan) Cases() (cases []Case) {
 				cases = append(cases, c)
 				continue
 			}
-			if coll.Rooted() {
+			if coll.Traits().Rooted {
 				c.Root = p.Root
 			}
 
 			ops, forms := []string{""}, formsOf(coll)
-			if coll.Reduces() {
+			if coll.Traits().Reduces {
 				ops = p.Ops
 			}
 			if len(forms) > 1 {
@@ -186,7 +186,7 @@ func formsOf(coll ccl.Collective) []bool {
 		return nil
 	case coll == ccl.CollBroadcast: // has one buffer
 		return []bool{true}
-	case coll.Input() == ccl.RankBlocks && coll.Output() == ccl.RankBlocks: // would overwrite what others read
+	case coll.Traits().Input == ccl.RankBlocks && coll.Traits().Output == ccl.RankBlocks: // would overwrite what others read
 		return []bool{false}
 	}
 	return []bool{true, false}

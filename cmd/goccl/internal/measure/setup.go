@@ -233,7 +233,7 @@ func (s *Setup) chooseFor(settings *config.Settings, shape ccl.Shape, v variant)
 	}
 	choice, err := settings.Choose(shape, force)
 	var undefined error
-	if shape.Collective.Reduces() {
+	if shape.Collective.Traits().Reduces {
 		undefined = shape.Op.Check(shape.Collective, shape.DType)
 	}
 
@@ -291,9 +291,9 @@ func (c Case) Memory() float64 {
 		return ranks * 4 * input
 	}
 	switch coll := c.collective(); {
-	case coll.Input() != ccl.RankBlock:
+	case coll.Traits().Input != ccl.RankBlock:
 		return ranks * of(input, input)
-	case coll.Rooted():
+	case coll.Traits().Rooted:
 		return of(input, ranks*input) + (ranks-1)*of(input, 0)
 	}
 	return ranks * of(input, ranks*input)

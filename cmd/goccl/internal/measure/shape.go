@@ -19,9 +19,9 @@ func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topo
 // element in bytes.
 func total(coll ccl.Collective, bytes, ranks, size int) int {
 	switch {
-	case coll.Input() == ccl.RankBlock:
+	case coll.Traits().Input == ccl.RankBlock:
 		return bytes * ranks
-	case coll.Output() == ccl.RankBlock:
+	case coll.Traits().Output == ccl.RankBlock:
 		return (bytes/size + ranks - 1) / ranks * size
 	}
 	return bytes

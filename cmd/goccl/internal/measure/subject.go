@@ -101,7 +101,7 @@ func (b *bench[T]) calling(options []ccl.CallOption) *subject[T] {
 
 // countWrong returns the number of wrong elements of a result, whose inputs start at a phase.
 func (b *bench[T]) countWrong(phase int) (n int) {
-	if b.coll.Output() == ccl.RankBlock {
+	if b.coll.Traits().Output == ccl.RankBlock {
 		phase += b.rank * len(b.recv)
 	}
 	switch {
@@ -109,17 +109,17 @@ func (b *bench[T]) countWrong(phase int) (n int) {
 		return 0 // it gets nothing
 	case b.coll == ccl.CollExScan:
 		return differing(b.recv, b.reduced[b.rank-1], phase)
-	case b.coll.Scans():
+	case b.coll.Traits().Scans:
 		return differing(b.recv, b.reduced[b.rank], phase)
-	case b.coll.Reduces():
+	case b.coll.Traits().Reduces:
 		return differing(b.recv, b.reduced[b.c.Ranks-1], phase)
-	case b.coll.Output() != ccl.RankBlocks:
+	case b.coll.Traits().Output != ccl.RankBlocks:
 		return differing(b.recv, b.inputs[b.c.Root], phase)
 	}
 
 	// A block from each rank.
 	block := len(b.recv) / b.c.Ranks
-	if b.coll.Input() == ccl.RankBlocks {
+	if b.coll.Traits().Input == ccl.RankBlocks {
 		phase += b.rank * block
 	}
 	for from, input := range b.inputs {

@@ -122,8 +122,8 @@ func (b *bench[T]) copying(name string, from func(block int) (rank int, input []
 // a copy of a rank's input or result, unless the traffic is less than that.
 func (c Case) floor() string {
 	coll := c.collective()
-	toRoot := coll.Rooted() && !coll.FromRoot()
-	if toRoot || coll.Output() == ccl.RankBlock || IsWorkload(c.Collective) {
+	toRoot := coll.Traits().Rooted && !coll.Traits().FromRoot
+	if toRoot || coll.Traits().Output == ccl.RankBlock || IsWorkload(c.Collective) {
 		return Floor
 	}
 	return OwnCopy
@@ -143,7 +143,7 @@ const reduceTile = 8 << 10
 func (b *bench[T]) reduceFloor() *subject[T] {
 	block, blocks := b.c.Count(), 1
 	switch coll := b.coll; {
-	case coll.Reduces():
+	case coll.Traits().Reduces:
 		block = max(1, block/b.c.Ranks)
 		blocks = b.c.Count() / block
 	case coll == ccl.CollScatter:
