@@ -187,58 +187,49 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	return kernel.Supports(shape)
 }
 
-// Registry holds algorithms by the names that `module:` in ccl.yaml uses. It is safe for
-// concurrent use.
-type Registry struct {
-	mu         sync.RWMutex
-	algorithms map[string]*Algorithm
-}
+// Registry holds algorithms by the names that `module:` in ccl.yaml uses.
+type Registry map[string]*Algorithm
 
 // NewRegistry returns a registry of the algorithms. Like Register it panics on
 // an invalid one.
-func NewRegistry(algorithms ...*Algorithm) *Registry {
-	r := &Registry{algorithms: make(map[string]*Algorithm)}
+func NewRegistry(algorithms ...*Algorithm) Registry {
+	r := Registry{}
 	for _, a := range algorithms {
-		r.Register(a)
+		r.add(a)
 	}
 	return r
 }
 
-// Register adds a. It panics if a is invalid (see Algorithm.Validate) or its name is taken: both
-// are defects of the program that show when it starts.
-func (r *Registry) Register(a *Algorithm) {
+func (r Registry) add(a *Algorithm) {
 	if err := a.Validate(); err != nil {
 		panic(err.Error())
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, taken := r.algorithms[a.Name]; taken {
+	if r[a.Name] != nil {
 		panic(fmt.Sprintf("ccl: algorithm %q is registered twice", a.Name))
 	}
-	r.algorithms[a.Name] = a
+	r[a.Name] = a
 }
 
-// Lookup returns the algorithm called name.
-func (r *Registry) Lookup(name string) (*Algorithm, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	a, ok := r.algorithms[name]
-	return a, ok
+// defaultRegistry has the algorithms of Register.
+var (
+	defaultRegistry = Registry{}
+	defaultMu       sync.Mutex
+)
+
+// DefaultRegistry returns the algorithms that Register has added so far. Any goroutine may call it.
+func DefaultRegistry() Registry {
+	defaultMu.Lock()
+	defer defaultMu.Unlock()
+	return maps.Clone(defaultRegistry)
 }
 
-// Names returns the names of all algorithms, sorted.
-func (r *Registry) Names() []string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.Sorted(maps.Keys(r.algorithms))
+// Register adds an algorithm to those of the program. An algorithm's package calls it from an init
+// function and is imported for that side effect.
+//
+// It panics if the algorithm is invalid (see Algorithm.Validate) or its name is taken: both are
+// defects of the program that show when it starts.
+func Register(a *Algorithm) {
+	defaultMu.Lock()
+	defer defaultMu.Unlock()
+	defaultRegistry.add(a)
 }
-
-var defaultRegistry = NewRegistry()
-
-// DefaultRegistry returns the registry that Register adds to.
-func DefaultRegistry() *Registry { return defaultRegistry }
-
-// Register adds an algorithm to the default registry. An algorithm's package calls it from an init
-// function and is imported for that side effect. It panics if the algorithm is invalid or its name
-// is taken.
-func Register(a *Algorithm) { defaultRegistry.Register(a) }

@@ -1,6 +1,8 @@
 package ccl
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,17 +19,17 @@ func TestRegistry(t *testing.T) {
 	}
 	b, a := good("b"), good("a")
 	one, two := NewRegistry(b, a), NewRegistry()
-	require.Equal(t, []string{"a", "b"}, one.Names())
-	require.Empty(t, two.Names())
-	got, ok := one.Lookup("a")
+	require.Equal(t, []string{"a", "b"}, slices.Sorted(maps.Keys(one)))
+	require.Empty(t, two)
+	got, ok := one["a"]
 	require.True(t, ok)
 	require.Same(t, a, got)
-	_, ok = two.Lookup("a")
+	_, ok = two["a"]
 	require.False(t, ok)
-	_, ok = DefaultRegistry().Lookup("a")
+	_, ok = DefaultRegistry()["a"]
 	require.False(t, ok)
 
-	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { one.Register(good("a")) })
+	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { NewRegistry(a, good("a")) })
 	for want, spoil := range map[string]func(*Algorithm){
 		`ccl: algorithm has no name`:                                       func(a *Algorithm) { a.Name = "" },
 		`ccl: algorithm "c" is undocumented; its Doc has to be a sentence`: func(a *Algorithm) { a.Doc = "" },

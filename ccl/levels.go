@@ -181,7 +181,7 @@ func (s partial) Choose(shape Shape, entry string) (Choice, error) {
 	if err == nil || entry != "" || !s.level && !errors.Is(err, errOneLevel) && !errors.Is(err, errNotNative) {
 		return ch, err
 	}
-	return registered{s.Topology()}.Choose(shape, "")
+	return registered{s.Topology(), DefaultRegistry()}.Choose(shape, "")
 }
 
 func (s partial) ForGroup(ranks int, origin string) (Selector, error) {

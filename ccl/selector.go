@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,10 @@ func (ch *Choice) Shape(s Shape, payloadLimit int) Shape {
 func WithSelector(s Selector) Option { return Option{selector: s} }
 
 // registered is the Selector of a group without WithSelector.
-type registered struct{ ring *topology.Topology }
+type registered struct {
+	ring       *topology.Topology
+	algorithms Registry
+}
 
 const (
 	defaultEntry  = "direct"
@@ -77,26 +81,26 @@ const (
 const flatBytes = 4 << 10
 
 func newRegistered(ranks int) (Selector, error) {
-	if _, ok := defaultRegistry.Lookup(defaultEntry); !ok {
+	algorithms := DefaultRegistry()
+	if algorithms[defaultEntry] == nil {
 		return nil, errors.New("no algorithm direct is registered; import github.com/goccl/goccl/algorithms, or pass WithSelector")
 	}
 	ring, err := topology.New(topology.Ring1D, ranks, 0, 0)
-	return registered{ring}, err
+	return registered{ring, algorithms}, err
 }
 
 func (registered) Debug() bool                                    { return false }
 func (registered) Timeout() time.Duration                         { return time.Minute }
-func (registered) Entries() []string                              { return defaultRegistry.Names() }
+func (r registered) Entries() []string                            { return slices.Sorted(maps.Keys(r.algorithms)) }
 func (r registered) Topology() *topology.Topology                 { return r.ring }
 func (r registered) WorldSize() int                               { return r.ring.Count() }
 func (registered) ForGroup(ranks int, _ string) (Selector, error) { return newRegistered(ranks) }
 
-func (registered) Agreement() string {
+func (r registered) Agreement() string {
 	var lines strings.Builder
-	for _, name := range defaultRegistry.Names() {
+	for _, name := range r.Entries() {
 		fmt.Fprintf(&lines, "algorithms.%s.module=%s\n", name, name)
-		a, _ := defaultRegistry.Lookup(name)
-		params, _ := a.Parameters() // Register has checked them
+		params, _ := r.algorithms[name].Parameters() // Register has checked them
 		for _, p := range params {
 			fmt.Fprintf(&lines, "algorithms.%s.params.%s=%s\n", name, p.Key, p)
 		}
@@ -104,14 +108,14 @@ func (registered) Agreement() string {
 	return lines.String()
 }
 
-func (registered) Choose(shape Shape, entry string) (Choice, error) {
+func (r registered) Choose(shape Shape, entry string) (Choice, error) {
 	name := cmp.Or(entry, defaultEntry)
-	if two, ok := defaultRegistry.Lookup(twoLevelEntry); ok && entry == "" && shape.Bytes > flatBytes && two.Supports(shape) == nil {
+	if two := r.algorithms[twoLevelEntry]; two != nil && entry == "" && shape.Bytes > flatBytes && two.Supports(shape) == nil {
 		name = twoLevelEntry
 	}
-	a, ok := defaultRegistry.Lookup(name)
-	if !ok {
-		names := defaultRegistry.Names()
+	a := r.algorithms[name]
+	if a == nil {
+		names := r.Entries()
 		return Choice{}, &InvalidArgumentError{shape.Collective.String(), fmt.Sprintf("no algorithm %s is registered%s; registered: %s",
 			text.Quote(name), text.DidYouMean(name, names), text.List(names))}
 	}

@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) { ccltest.Test(t, direct.Algorithm, ccltest.R
 func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, direct.Algorithm, ccltest.RankOrdered()) }
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("direct")
+	got, ok := ccl.DefaultRegistry()["direct"]
 	require.True(t, ok)
 	require.Same(t, direct.Algorithm, got)
 }

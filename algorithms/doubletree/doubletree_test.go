@@ -107,7 +107,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("doubletree")
+	got, ok := ccl.DefaultRegistry()["doubletree"]
 	require.True(t, ok)
 	require.Same(t, doubletree.Algorithm, got)
 }

@@ -239,7 +239,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("grid")
+	got, ok := ccl.DefaultRegistry()["grid"]
 	require.True(t, ok)
 	require.Same(t, grid.Algorithm, got)
 }

@@ -23,7 +23,7 @@ import (
 // packets, with failures, and test/mpi on MPI.
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("hierarchical")
+	got, ok := ccl.DefaultRegistry()["hierarchical"]
 	require.True(t, ok)
 	require.Same(t, hierarchical.Algorithm, got)
 }

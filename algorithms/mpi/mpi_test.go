@@ -22,7 +22,7 @@ import (
 // The tests run the kernels over a transport that has collectives. test/mpi runs them on MPI.
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("mpi")
+	got, ok := ccl.DefaultRegistry()["mpi"]
 	require.True(t, ok)
 	require.Same(t, mpi.Algorithm, got)
 }

@@ -172,7 +172,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("ring")
+	got, ok := ccl.DefaultRegistry()["ring"]
 	require.True(t, ok)
 	require.Same(t, ring.Algorithm, got)
 }

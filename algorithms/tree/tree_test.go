@@ -207,7 +207,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestRegistered(t *testing.T) {
-	got, ok := ccl.DefaultRegistry().Lookup("tree")
+	got, ok := ccl.DefaultRegistry()["tree"]
 	require.True(t, ok)
 	require.Same(t, tree.Algorithm, got)
 }

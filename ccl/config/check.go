@@ -27,7 +27,7 @@ type Checked struct {
 //
 // A file without mistakes can have warnings: its Findings, rules that are not in use, and entries
 // that no rule names, unless they only repeat a module under its own name.
-func Check(path string, registry *ccl.Registry) Checked {
+func Check(path string, registry ccl.Registry) Checked {
 	file, data, err := path, []byte(nil), error(nil)
 	if path == "" {
 		file, data, err = find()
@@ -43,7 +43,7 @@ func Check(path string, registry *ccl.Registry) Checked {
 
 // CheckReader is Check of the text that r returns, such as the standard input. Messages call it
 // file.
-func CheckReader(file string, r io.Reader, registry *ccl.Registry) Checked {
+func CheckReader(file string, r io.Reader, registry ccl.Registry) Checked {
 	data, err := readLimited(r)
 	if err != nil {
 		return Checked{File: file, Err: &Error{File: file, Message: "cannot read the configuration: " + err.Error(), Err: err}}
@@ -52,7 +52,7 @@ func CheckReader(file string, r io.Reader, registry *ccl.Registry) Checked {
 	return Checked{file, err, warnings}
 }
 
-func check(file string, data []byte, registry *ccl.Registry) ([]Finding, error) {
+func check(file string, data []byte, registry ccl.Registry) ([]Finding, error) {
 	c, err := parsePartly(file, data)
 	r := Request{Registry: registry}
 	switch {

@@ -124,7 +124,7 @@ func TestForcedEntry(t *testing.T) {
 // Supports sees the parameters of its entry, and not those that the caller left.
 func TestSupportsSeesItsParams(t *testing.T) {
 	registry := testRegistry()
-	fancy, _ := registry.Lookup("fancy")
+	fancy := registry["fancy"]
 	var seen []ccl.Shape
 	fancy.Kernels[ccl.CollAllReduce].Supports = func(s ccl.Shape) error {
 		seen = append(seen, s)
@@ -142,7 +142,7 @@ func TestSupportsSeesItsParams(t *testing.T) {
 // The error of a kernel that panics in Supports names its entry, as does the error of a panic in Run.
 func TestPanicNamesTheEntry(t *testing.T) {
 	registry := testRegistry()
-	fancy, _ := registry.Lookup("fancy")
+	fancy := registry["fancy"]
 	fancy.Kernels[ccl.CollAllReduce].Supports = func(ccl.Shape) error { panic("faulty") }
 	s := resolve(t, selection, Request{Registry: registry})
 	_, err := s.Choose(ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 512, Ranks: 4, DType: ccl.Int32}, "small")

@@ -61,7 +61,7 @@ func TestExplainNodes(t *testing.T) {
 // An explanation holds the shape as the kernel sees it, and what it costs then.
 func TestExplainCost(t *testing.T) {
 	registry := testRegistry()
-	plain, _ := registry.Lookup("plain")
+	plain := registry["plain"]
 	*plain.Kernels[ccl.CollAllReduce] = ccl.Kernel{
 		Doc: "for tests", Eager: true, AnyRunner: true, Run: func(*ccl.Call) error { return nil },
 		Cost: func(s ccl.Shape) ccl.Cost {

@@ -220,7 +220,7 @@ func TestRuleErrors(t *testing.T) {
 // An algorithm without a kernel that reduces cannot be chosen by operation.
 func TestRuleWithUselessOp(t *testing.T) {
 	registry := testRegistry()
-	gatherer, _ := registry.Lookup("fancy")
+	gatherer := registry["fancy"]
 	delete(gatherer.Kernels, ccl.CollAllReduce)
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{op: sum, algorithm: a}]\n", Request{Registry: registry})
 	require.EqualError(t, err, "ccl.yaml:3:14: rules[1].op: the rule never matches: algorithm fancy (entry a) has no kernel that takes an op")
@@ -277,9 +277,9 @@ func TestFindingsOfTwoLevels(t *testing.T) {
 	kernel := func(twoLevels bool) *ccl.Kernel {
 		return &ccl.Kernel{Doc: "for tests", TwoLevels: twoLevels, Cost: func(ccl.Shape) ccl.Cost { return ccl.Cost{} }, Run: func(*ccl.Call) error { return nil }}
 	}
-	registry.Register(&ccl.Algorithm{Name: "levels", Doc: "for tests", Kernels: map[ccl.Collective]*ccl.Kernel{
+	registry["levels"] = &ccl.Algorithm{Name: "levels", Doc: "for tests", Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: kernel(true), ccl.CollAllGather: kernel(true), ccl.CollScan: kernel(false),
-	}})
+	}}
 	const entries = "version: 1\nalgorithms: {plain: {module: plain}, two: {module: levels}}\nrules:\n"
 	for rules, want := range map[string]string{
 		"  - {nodes: 2-, algorithm: two}\n":                                                                      "",

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -27,13 +26,15 @@ var schemaText []byte
 // It knows the modules of the registry and their parameters; nil means DefaultRegistry. Other
 // modules are allowed, with any parameters. What one value cannot show, such as the name of an
 // entry that does not exist, only Check finds.
-func Schema(registry *ccl.Registry) ([]byte, error) {
-	registry = cmp.Or(registry, ccl.DefaultRegistry())
-	modules := append([]string{}, registry.Names()...) // not null
-	byModule := []any{true}                            // not empty
+func Schema(registry ccl.Registry) ([]byte, error) {
+	if registry == nil {
+		registry = ccl.DefaultRegistry()
+	}
+	modules := slices.AppendSeq([]string{}, maps.Keys(registry)) // not null
+	slices.Sort(modules)
+	byModule := []any{true} // not empty
 	for _, name := range modules {
-		a, _ := registry.Lookup(name)
-		params, err := paramsSchema(a)
+		params, err := paramsSchema(registry[name])
 		if err != nil {
 			return nil, err
 		}

@@ -138,7 +138,7 @@ func TestSchemaOfRegistries(t *testing.T) {
 	require.NotContains(t, string(text), "null")
 
 	registry := testRegistry()
-	faulty, _ := registry.Lookup("fancy")
+	faulty := registry["fancy"]
 	faulty.Params = func() any { return nil }
 	_, err = Schema(registry)
 	require.ErrorContains(t, err, "fancy")

@@ -1,9 +1,10 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -15,7 +16,7 @@ import (
 // Request holds a program's options, which override environment variables and the file, and
 // the number of ranks.
 type Request struct {
-	Registry  *ccl.Registry // where modules are looked up; nil: DefaultRegistry
+	Registry  ccl.Registry  // where modules are looked up; nil: DefaultRegistry
 	Algorithm string        // overrides defaults.algorithm, unless ""
 	Transport string        // overrides defaults.transport, unless ""
 	Timeout   time.Duration // overrides defaults.timeout, unless 0; negative: no limit
@@ -99,16 +100,19 @@ func (s *Settings) checkOptions(Request) error {
 // findAlgorithms looks up the modules and fills their parameters. Of a file with mistakes it
 // skips entries without a module.
 func (s *Settings) findAlgorithms(r Request) error {
-	registry := cmp.Or(r.Registry, ccl.DefaultRegistry())
+	registry := r.Registry
+	if registry == nil {
+		registry = ccl.DefaultRegistry()
+	}
 	var errs []error
 	for _, e := range s.config.entries {
 		if !e.module.isSet() {
 			continue
 		}
 
-		algorithm, ok := registry.Lookup(e.module.value)
-		if !ok {
-			names := registry.Names()
+		algorithm := registry[e.module.value]
+		if algorithm == nil {
+			names := slices.Sorted(maps.Keys(registry))
 			errs = append(errs, s.config.errorAt(e.module.origin, "algorithms."+e.name+".module",
 				"no algorithm %s is registered%s; registered: %s; a program has to import the package that registers it",
 				text.Quote(e.module.value), text.DidYouMean(e.module.value, names), text.List(names)))

@@ -50,7 +50,7 @@ func fancySupports(s ccl.Shape) error {
 
 // testRegistry has a module that does everything, one that does less and has
 // parameters, and the modules of the built-in configuration.
-func testRegistry() *ccl.Registry {
+func testRegistry() ccl.Registry {
 	all := map[ccl.Collective]*ccl.Kernel{}
 	for _, c := range ccl.Collectives() {
 		all[c] = &ccl.Kernel{}
@@ -84,7 +84,7 @@ func testRegistry() *ccl.Registry {
 		for _, k := range a.Kernels {
 			k.Doc, k.Cost, k.Run = "for tests", func(ccl.Shape) ccl.Cost { return ccl.Cost{} }, func(*ccl.Call) error { return nil }
 		}
-		registry.Register(a)
+		registry[a.Name] = a
 	}
 	return registry
 }
@@ -451,7 +451,7 @@ func TestFaultyParams(t *testing.T) {
 		}{}, "its parameter x is the unexported field x"},
 	} {
 		registry := testRegistry()
-		faulty, _ := registry.Lookup("fancy")
+		faulty := registry["fancy"]
 		faulty.Params = func() any { return c.params }
 		_, err := tryResolve(t, "version: 1\nalgorithms:\n  a: {module: fancy}\n", Request{Registry: registry})
 		require.EqualError(t, err, "ccl.yaml:3:6: algorithms.a.params: algorithm fancy is faulty: "+c.want)

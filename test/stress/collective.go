@@ -106,7 +106,7 @@ func (d *drawing) algorithm(g *group, c *calls.Call) (opts []ccl.CallOption, tex
 		return nil, ""
 	}
 	name := d.Algorithms[d.IntN(len(d.Algorithms))]
-	a, ok := ccl.DefaultRegistry().Lookup(name)
+	a, ok := ccl.DefaultRegistry()[name]
 	if !ok || a.Kernels[c.Coll] == nil {
 		return nil, ""
 	}

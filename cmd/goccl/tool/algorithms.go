@@ -3,6 +3,8 @@ package tool
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
@@ -75,11 +77,10 @@ var (
 // allows any.
 const eagerBytes = 8
 
-func describeAlgorithms(w io.Writer, registry *ccl.Registry, c *explainCommand) error {
+func describeAlgorithms(w io.Writer, registry ccl.Registry, c *explainCommand) error {
 	all := catalogue{Algorithms: []algorithm{}}
-	for _, name := range registry.Names() {
-		a, _ := registry.Lookup(name)
-		described, err := describe(a)
+	for _, name := range slices.Sorted(maps.Keys(registry)) {
+		described, err := describe(registry[name])
 		if err != nil {
 			return err
 		}

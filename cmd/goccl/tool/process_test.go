@@ -80,7 +80,7 @@ func joinAsRank(how string) {
 
 // wrong is ring, except that it spoils rank 0's first element.
 func wrong() *ccl.Algorithm {
-	ring, _ := ccl.DefaultRegistry().Lookup("ring")
+	ring := ccl.DefaultRegistry()["ring"]
 	kernel := *ring.Kernels[ccl.CollAllReduce]
 	kernel.Run = func(c *ccl.Call) error {
 		err := ring.Kernels[ccl.CollAllReduce].Run(c)

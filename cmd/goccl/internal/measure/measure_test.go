@@ -50,7 +50,7 @@ var broken = &ccl.Algorithm{
 }
 
 func init() {
-	ring, _ := ccl.DefaultRegistry().Lookup("ring")
+	ring := ccl.DefaultRegistry()["ring"]
 	for coll, k := range ring.Kernels {
 		spoiled := *k
 		spoiled.Run = func(c *ccl.Call) error {
