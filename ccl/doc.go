@@ -67,11 +67,16 @@
 //
 // After a failure other than a mismatch the contents of outputs are unspecified. Once a call has
 // returned, with or without an error, no rank touches its buffers any more. The exception is a
-// kernel that hangs: after a second timeout the call returns without it. Without a cancelled
-// context, a timeout or a panic, a call that succeeds on one rank succeeds on all. With one of
-// these, the last call may succeed on some ranks only; a nil error then means that this rank's
-// output is correct. With two levels (see [Call.Node]) that can also happen if a rank aborts the
-// group after its own call has succeeded.
+// kernel that hangs: after a second timeout the call returns without it.
+//
+// A call that succeeds on one rank succeeds on all. A nil error means only that this rank's output
+// is correct in a call that a context, a timeout, Close or Abort ends while not all ranks are
+// through, and
+//
+//   - that is a barrier, or so short that its inputs travel with the synchronisation;
+//   - whose kernel shows copies, as direct does between processes, unless all buffers are of Alloc;
+//   - that has two levels (see [Call.Node]) or is the transport's own;
+//   - in which a process dies, or a kernel hangs until the second timeout.
 //
 // A send or receive that fails on its own, because its peer is gone or its time is up, does not
 // fail the group, unless its message had started to move (see [Send]). The failure of a group ends

@@ -492,6 +492,51 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// A call that is complete on all ranks succeeds on all, also where a rank has given up the wait for the last
+// one, because its context has ended or the group was aborted. The next call fails on all.
+func TestCompletedAfterFailure(t *testing.T) {
+	for _, isAbort := range []bool{false, true} {
+		everyWorld(t, func(t *testing.T, connect connector) {
+			var g []*ccl.Communicator
+			returned := make(chan struct{})
+			ctx, cancel := context.WithCancel(bg)
+			defer cancel()
+			late := &ccl.Kernel{Run: func(c *ccl.Call) error {
+				if c.Rank() == 0 {
+					defer close(returned)
+				}
+				if err := rightReduce(c); err != nil || c.Rank() == 0 {
+					return err
+				}
+				<-returned
+				if isAbort {
+					g[1].Abort(errors.New("enough"))
+				} else {
+					cancel()
+				}
+				for g[1].Err() == nil { // rank 0 waits for this one
+					runtime.Gosched()
+				}
+				return nil
+			}}
+
+			g = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"late": late}))
+			errs := each(2, func(r int) error {
+				x := slices.Repeat([]float32{1}, 20_000)
+				err := ccl.AllReduce(ctx, g[r], x, x, ccl.Sum, ccl.WithAlgorithm("late"))
+				if err == nil && slices.ContainsFunc(x, func(got float32) bool { return got != 2 }) {
+					err = errors.New("the result is wrong")
+				}
+				return err
+			})
+			require.NoError(t, errors.Join(errs...))
+			for _, err := range each(2, func(r int) error { return sum(g[r], 1) }) {
+				require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+			}
+		})
+	}
+}
+
 // The text of an error names the call, the mistake, and the rank that made it.
 func TestFailureText(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {

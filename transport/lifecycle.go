@@ -16,9 +16,12 @@ type Lifecycle interface {
 	Conclude(formed bool) (isFormed bool)
 
 	// Withdraw leaves the call entered last, also if Enter failed, after an error that Fail has
-	// recorded. It returns when no other rank can touch this rank's memory any more, or, if a
-	// kernel does not return, when the call's timeout has passed once more. ended reports that
-	// the call was complete after all: another rank has run it.
+	// recorded. It returns when no other rank can touch this rank's memory any more and, after an
+	// error of Complete, when every other rank has completed or left the call. If a kernel does
+	// not return, it returns when the call's timeout has passed once more.
+	//
+	// ended reports that the call was complete after all: another rank has run it, or all ranks
+	// have announced its completion. The call then succeeds on all ranks.
 	Withdraw() (ended bool)
 
 	// Close leaves the group. It never waits. A peer that still needs this rank gets

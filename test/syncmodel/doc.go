@@ -44,7 +44,10 @@
 // Leave early: a rank that fails a call sets fail, if it is not set, and stores out, whatever
 // the kind of its call: ranks that disagree about the kind also wait for each other. If it
 // exposed memory it then waits, without any interrupt, until each peer either has not
-// published the call (it will find fail), or is done, or is out.
+// published the call (it will find fail), or is done, or is out. If all ranks are done then, the
+// call has succeeded: a rank that was done before the group failed cannot tell otherwise whether
+// the last one will be done, which then succeeds. A rank that is out before it is done is never
+// done, so all ranks find the same.
 //
 // Payloads: a call that exposes nothing ends as soon as all peers are reached. A rank that
 // reads payloads checks nothing else, in particular not fail. A call may turn out to show

@@ -283,7 +283,7 @@ func (v *move) advance() pc {
 		return writeLine
 	case w == forEpoch:
 		return compare
-	case w == forOut && v.claims() && v.has(leaverTestsBodies):
+	case w == forOut && (v.claims() && v.has(leaverTestsBodies) || !v.claims() && v.has(leaverTestsDone)):
 		return testBodies
 	case w == forOut:
 		return v.failed()

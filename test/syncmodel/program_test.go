@@ -273,8 +273,9 @@ var program = [...]instruction{
 		}
 		return v.nextTheft()
 	}},
-	// While a rank slept, peers may have completed the call, and the group have failed in the next.
-	testBodies: {"tests once more whether all bodies were run", func(v *move) pc {
+	// While a rank slept, peers may have completed the call, and the group have failed in the next. Or a rank that
+	// was done gave up, and then the last one was done.
+	testBodies: {"tests once more whether all ranks are done", func(v *move) pc {
 		for _, q := range v.rank[:v.m.ranks] {
 			if q.done < v.me.number {
 				return v.failed()

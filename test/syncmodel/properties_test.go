@@ -64,21 +64,24 @@ func (v *move) touchAll() {
 	}
 }
 
-// noteTorn notes that some ranks may find all they need in call i and others not. Where the last arriver runs
-// the call for all, that cannot happen.
+// noteTorn notes that some ranks may find all they need in call i and others not. That cannot happen where the
+// last arriver runs the call for all, nor in a call that ends with a completion.
 func (v *move) noteTorn(i uint8) {
-	if int(i) < len(v.m.calls[0]) && !v.m.runForAll(v.m.calls[0][i].name) {
+	if int(i) < len(v.m.calls[0]) && !v.m.runForAll(v.m.calls[0][i].name) && !completes(v.m.calls[0][i].name) {
 		v.me.tore |= 1 << i
 	}
 }
+
+// completes reports whether a call ends with a completion where each rank runs its own body.
+func completes(name byte) bool { return name != inline && name != eager }
 
 // goingOn returns the first call of which it is open whether all ranks will find what they need: not all have
 // published it or, if it ends with a completion, not all are done.
 func (v *move) goingOn() uint8 {
 	for i, c := range v.m.calls[0] {
-		completes := c.name != inline && c.name != eager && !v.m.runForAll(c.name)
+		ends := completes(c.name) && !v.m.runForAll(c.name)
 		for _, q := range v.rank[:v.m.ranks] {
-			if c.name != rejection && (int(q.made) <= i || completes && int(q.done) <= i) {
+			if c.name != rejection && (int(q.made) <= i || ends && int(q.done) <= i) {
 				return uint8(i)
 			}
 		}

@@ -252,6 +252,11 @@ var mutants = []struct {
 	{deadAreOut, scenario{sleeping, "W+ w", "none lost cancelled"}, progress},
 	{numberFirst, scenario{spinning, "ss ss @", "none lost"}, agreement},
 	{leaverTestsBodies, scenario{spinning, "s! s!", "aborted"}, agreement},
+	{leaverTestsDone, scenario{spinning, "ww ww *", "none aborted"}, agreement},
+	{leaverTestsDone, scenario{spinning, "W? w?", "none cancelled"}, agreement},
+	{leaverTestsDone, scenario{spinning, "ww ww @", "none lost"}, agreement},
+	{leaverTestsDone, scenario{sleeping, "W+ w", "none lost cancelled"}, agreement},
+	{leaverTestsDone, scenario{parked, "M M", "none cancelled"}, agreement},
 }
 
 // Without any one of its rules the protocol is wrong, in a scenario in which it is right with it.

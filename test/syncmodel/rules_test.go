@@ -39,6 +39,7 @@ const (
 	claimsAreCAS
 	stealThenDone
 	leaverTestsBodies
+	leaverTestsDone
 
 	numberFirst
 
@@ -85,6 +86,7 @@ var ruleWords = [rules]string{
 	claimsAreCAS:          "a body is claimed by one rank only",
 	stealThenDone:         "a rank is done when it has run the last body that it claimed",
 	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
+	leaverTestsDone:       "a failed call whose peers are all done or out tests once more whether all ranks are done",
 	looksAtAll:            "a wait looks at all peers, whichever it waits for",
 	departedThenWord:      "departed of a peer, and its lock, are loaded before the word of that peer",
 	calmBefore:            "a look at all peers covers the events that were loaded before it",

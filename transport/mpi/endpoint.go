@@ -53,10 +53,14 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	return transport.RunOwn, nil
 }
 
-// Complete implements transport.Endpoint.
+// Complete implements transport.Endpoint. If the rank was closed before the others could learn that
+// it is done, it fails, as they do.
 func (ep *endpoint) Complete() error {
 	ep.Done(ep.Rank())
 	ep.group.sendWords()
+	if ep.group.saidGoodbye.Load() && !ep.group.hasSentDone() {
+		return transport.ErrClosed
+	}
 	return ep.AwaitDone()
 }
 
@@ -70,11 +74,8 @@ func (ep *endpoint) Memory() transport.Memory { return nil }
 // Staging implements transport.Endpoint.
 func (ep *endpoint) Staging() transport.Staging { return ep }
 
-// Withdraw implements transport.Endpoint. No rank touches another's memory, so it does not wait.
-func (ep *endpoint) Withdraw() (ended bool) {
-	ep.StepOut()
-	return false
-}
+// Withdraw implements transport.Endpoint.
+func (ep *endpoint) Withdraw() (ended bool) { return ep.WithdrawFromCopies() }
 
 // Close implements transport.Endpoint.
 func (ep *endpoint) Close() error {

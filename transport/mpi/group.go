@@ -82,6 +82,13 @@ func (g *group) sendWords() {
 	g.sendNewWords(g.sync.Words(g.rank))
 }
 
+// hasSentDone reports whether the others learn of the last call that this rank has completed.
+func (g *group) hasSentDone() bool {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	return g.sent[0] == g.sync.Words(g.rank)[0]
+}
+
 // sendNewWords sends words to all others, unless they have them. The caller holds sending.
 //
 // The words of a rank that leaves are its last packet. The lines of the calls that it has entered

@@ -137,14 +137,13 @@ func (ep *endpoint) Staging() transport.Staging {
 	return ep
 }
 
-// Withdraw implements transport.Endpoint. It waits for other ranks only if buffers may lie in
-// regions; otherwise no rank touches another rank's memory.
+// Withdraw implements transport.Endpoint. Only if buffers may lie in regions can a rank touch
+// another's memory.
 func (ep *endpoint) Withdraw() (ended bool) {
 	if ep.inRegions {
 		return ep.Member.Withdraw()
 	}
-	ep.StepOut()
-	return false
+	return ep.WithdrawFromCopies()
 }
 
 func (ep *endpoint) Close() error {

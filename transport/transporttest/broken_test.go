@@ -149,6 +149,10 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return hastyWithdraw{ep} }},
 	{check: "Withdraw/Early", what: "an exposed Enter ignores an earlier failure", says: "runs the body",
 		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
+	{check: "Withdraw/Completed", what: "Withdraw does not wait for ranks that may complete the call", says: "the call has succeeded on ranks",
+		wrap: func(ep *naive) transport.Endpoint { return hastyWithdraw{ep} }},
+	{check: "Withdraw/Completed", what: "Withdraw always returns true", says: "the call has succeeded on ranks",
+		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
 	{check: "Withdraw/Stuck", what: "Withdraw waits for ever", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return endlessWithdraw{ep} }},
 

@@ -14,16 +14,17 @@ import (
 // nothing is ever overwritten.
 type naive struct {
 	*naiveGroup
-	rank    int
-	timeout transport.Timeout
-	now     *naiveCall // the current call
-	arrival *transport.Arrival
-	limit   transport.Timeout
-	begin   time.Time
-	claims  int        // of the current call, since the rank got RunClaimed
-	next    naivePiece // what the next flip publishes
-	flipped bool       // Enter was a flip, which the next Flip does not repeat
-	lasting bool       // broken: each flip publishes it again
+	rank        int
+	timeout     transport.Timeout
+	now         *naiveCall // the current call
+	arrival     *transport.Arrival
+	limit       transport.Timeout
+	begin       time.Time
+	claims      int        // of the current call, since the rank got RunClaimed
+	uncompleted *naiveCall // the last call whose Complete returned an error
+	next        naivePiece // what the next flip publishes
+	flipped     bool       // Enter was a flip, which the next Flip does not repeat
+	lasting     bool       // broken: each flip publishes it again
 }
 
 type naiveKind struct {
@@ -332,7 +333,9 @@ func (ep *naive) Complete() (err error) {
 	ep.locked(func() {
 		ep.now.done[ep.rank] = true
 		ep.changed.Broadcast()
-		err = ep.await(func(q int) bool { return ep.now.done[q] })
+		if err = ep.await(func(q int) bool { return ep.now.done[q] }); err != nil {
+			ep.uncompleted = ep.now
+		}
 	})
 	return err
 }
@@ -400,7 +403,7 @@ func (ep *naive) Withdraw() (ended bool) {
 				q++
 			}
 		}
-		ended = c.ended
+		ended = c.ended || c == ep.uncompleted && !slices.Contains(c.done, false)
 	})
 	return ended
 }

@@ -197,6 +197,8 @@ var checks = []check{
 		"Withdraw returns only when no other rank touches this rank's memory any more"},
 	{"Withdraw/Early", several, withdrawEarly,
 		"Withdraw does not wait for ranks that have not entered the call, and they can no longer get inside it"},
+	{"Withdraw/Completed", several, withdrawCompleted,
+		"a call that the last rank completes after another has given up waiting for it succeeds on all ranks; if it gives up as well, the call fails on all"},
 	{"Withdraw/Stuck", pair, withdrawStuck,
 		"Withdraw stops waiting for a rank that stays inside the call when the call's timeout has passed once more, and not before"},
 

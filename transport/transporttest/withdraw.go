@@ -3,6 +3,7 @@ package transporttest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -93,6 +94,83 @@ func withdrawEarly(h *harness, n int) {
 			expectError(r.makeCall(e, func(b *rank) { fail("rank %d runs the body of rank %d", r.number, b.number) }), want)
 		})
 	}
+}
+
+// completionEnds are events that end the wait of ranks for the completion of a call by the last
+// one.
+var completionEnds = []struct {
+	what   string
+	closes bool // a rank that may then be lost to the others before it has completed the call
+	end    func(last, other *rank, cancel func())
+}{
+	{"another goroutine fails the group", false, func(last, _ *rank, _ func()) { last.Fail(failureBy(last.number, 0)) }},
+	{"the context of another rank ends", false, func(_, _ *rank, cancel func()) { cancel() }},
+	{"another rank is closed", true, func(_, other *rank, _ func()) { failIf(other.Close()) }},
+	{"it is closed", true, func(last, _ *rank, _ func()) { failIf(last.Close()) }},
+}
+
+// withdrawCompleted lets all ranks but the last complete a call. When one of them has given up the
+// wait for the last, that completes the call, or gives it up as well.
+func withdrawCompleted(h *harness, n int) {
+	for trial := range 2 * n * len(completionEnds) {
+		last, completes := trial%n, trial/n%2 == 0
+		event := completionEnds[trial/n/2]
+		other := (last + 1) % n
+		ctx, cancel := context.WithCancel(context.Background())
+		inside, gaveUp := newGate(n), newGate(1)
+		succeeded := make([]bool, n)
+
+		what := fmt.Sprintf("rank %d is inside the call when %s, and then completes it: %v", last, event.what, completes)
+		h.runTitled(what, func(r *rank) {
+			r.makeCalls(1)
+			e := r.nextArrival()
+			e.Exposed = true
+			if r.number == other {
+				e.Ctx = ctx
+			}
+			r.enter(e)
+			r.passAndAwait(inside)
+
+			if r.number != last {
+				succeeded[r.number] = r.abandonCompletion(gaveUp, r.number == other)
+				return
+			}
+
+			r.pause()
+			event.end(r, r.group.ranks[other], cancel)
+			r.awaitGate(gaveUp)
+			err := errBody
+			if completes {
+				err = r.Complete()
+			}
+			succeeded[last] = err == nil || r.giveUp(e, err) == nil
+		})
+		cancel()
+
+		hasFailed := slices.Contains(succeeded, false)
+		if slices.Contains(succeeded, true) && hasFailed || hasFailed == completes && !(completes && event.closes) {
+			fail("%s: the call has succeeded on ranks: %v", what, succeeded)
+		}
+	}
+}
+
+// abandonCompletion completes the current call, whose last rank does not come to its end before
+// gaveUp is open, and reports whether the call succeeds nevertheless. passes says that this rank
+// gives up and passes gaveUp.
+func (r *rank) abandonCompletion(gaveUp *gate, passes bool) bool {
+	err := r.Complete()
+	if err == nil && (passes || !gaveUp.isOpen()) {
+		fail("Complete returned nil before all ranks have completed the call")
+	}
+	if err == nil {
+		return true
+	}
+
+	r.Fail(failureOf(r.number, r.seq, err))
+	if passes {
+		gaveUp.pass()
+	}
+	return r.Withdraw()
 }
 
 // withdrawStuck lets rank 0 give up a call in which rank 1's body goes on until rank 0 is

@@ -13,10 +13,12 @@ func (r *Member) Done(rank int) {
 	r.budgets.woke = r.group.wakeWaiters(rank)
 }
 
-// AwaitDone waits until the bodies of all ranks in the current call are over.
+// AwaitDone waits until the bodies of all ranks in the current call are over. After an error only
+// Withdraw knows whether they will be: this rank is done already, and the last rank may yet be.
 func (r *Member) AwaitDone() error {
 	for rank, s := range r.group.states {
 		if err := r.await(&s.done, r.call.seq, rank, forCompletion); err != nil {
+			r.call.unended = r.call.seq
 			return err
 		}
 	}

@@ -6,7 +6,11 @@ import (
 )
 
 // Withdraw implements transport.Endpoint for calls in which each rank runs its own body.
-// (syncmodel: earlyLeave, deadAreOut)
+// (syncmodel: earlyLeave, deadAreOut, leaverTestsDone)
+//
+// A rank that is done cannot fail the call for itself, because the last rank may be done next and
+// succeed. When every rank is done or out, all ranks see the same: the call has succeeded if none
+// is out without being done.
 func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.call.exposed || !r.state.hasArrived(r.call.seq) {
@@ -16,12 +20,28 @@ func (r *Member) Withdraw() (ended bool) {
 	peer := 0 // all ranks below it are done or out
 	r.WaitOut(func() bool {
 		for ; peer < len(r.group.states); peer++ {
-			if peer != r.rank && r.group.states[peer].isInside(r.call.seq) && !r.isDead(peer) {
+			if peer != r.rank && r.group.states[peer].isInside(r.call.seq) && !r.isSilent(peer) {
 				return false
 			}
 		}
 		return true
 	})
+	return r.call.unended == r.call.seq && r.AreAllDone()
+}
+
+// isSilent reports whether nothing more that peer does in the call reaches this rank: it is dead,
+// or ranks share no memory and it has left.
+func (r *Member) isSilent(peer int) bool {
+	return r.isDead(peer) || r.group.remote != nil && r.group.HasDeparted(peer)
+}
+
+// WithdrawFromCopies is Withdraw where no rank touches the memory of another. It waits for the
+// others only if this rank is done.
+func (r *Member) WithdrawFromCopies() (ended bool) {
+	if r.call.unended == r.call.seq {
+		return r.Withdraw()
+	}
+	r.StepOut()
 	return false
 }
 
