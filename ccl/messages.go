@@ -131,7 +131,7 @@ type message struct {
 
 func (ms *messages) newMessage() *message {
 	m := &message{messages: ms}
-	m.Work.engine, m.end.L = ms.engine, &m.mu
+	m.engine, m.end.L = ms.engine, &m.mu
 	return m
 }
 

@@ -146,5 +146,5 @@ func (r *Reducer) start(b *bucket) {
 	if r.join.isOn {
 		op = ccl.Sum
 	}
-	b.work = b.reduction.start(op)
+	b.work = b.start(op)
 }

@@ -27,7 +27,7 @@ var (
 		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)")
 )
 
-// ErrNotInitialized: the process group does not exist yet, or was destroyed.
+// ErrNotInitialized says that the process group does not exist yet, or was destroyed.
 var ErrNotInitialized = errors.New("default process group has not been initialized")
 
 // Errors of package ccl that calls of this package return.

@@ -125,7 +125,7 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 // enterCall brings the rank inside the call.
 func (m *meeting) enterCall() {
 	m.e.Exposed = true
-	m.rank.enter(m.e)
+	m.enter(m.e)
 	if m.wait.before != nil {
 		m.wait.before(m.rank)
 	}
