@@ -12,7 +12,7 @@ type call struct {
 	entered  uint64 // the last call that was not rejected
 	rejected uint64 // first of the calls that were rejected since the last entry, or 0
 	exposed  bool   // it exposes memory
-	unended  uint64 // the last call whose completion this rank gave up waiting for
+	unended  uint32 // low bits of the last call whose completion this rank gave up waiting for
 	ctx      context.Context
 	ctxDone  <-chan struct{}
 }

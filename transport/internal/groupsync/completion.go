@@ -18,7 +18,7 @@ func (r *Member) Done(rank int) {
 func (r *Member) AwaitDone() error {
 	for rank, s := range r.group.states {
 		if err := r.await(&s.done, r.call.seq, rank, forCompletion); err != nil {
-			r.call.unended = r.call.seq
+			r.call.unended = uint32(r.call.seq)
 			return err
 		}
 	}

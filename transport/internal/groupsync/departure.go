@@ -26,7 +26,7 @@ func (r *Member) Withdraw() (ended bool) {
 		}
 		return true
 	})
-	return r.call.unended == r.call.seq && r.AreAllDone()
+	return r.call.unended == uint32(r.call.seq) && r.AreAllDone()
 }
 
 // isSilent reports whether nothing more that peer does in the call reaches this rank: it is dead,
@@ -38,7 +38,7 @@ func (r *Member) isSilent(peer int) bool {
 // WithdrawFromCopies is Withdraw where no rank touches the memory of another. It waits for the
 // others only if this rank is done.
 func (r *Member) WithdrawFromCopies() (ended bool) {
-	if r.call.unended == r.call.seq {
+	if r.call.unended == uint32(r.call.seq) {
 		return r.Withdraw()
 	}
 	r.StepOut()
