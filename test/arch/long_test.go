@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,12 +20,18 @@ var flagsOnly = map[string]string{
 	"ccl/ccltest.TestFuzzSkipsAfterHang": "it hands the flag to a process that fuzzes, which does not look at it",
 }
 
+// runByMPI lists the packages that make mpi runs whole: their tests do without an MPI with -short.
+var runByMPI = []string{"transport/mpi/internal/abi", "test/mpi"}
+
 // TestLong proves that make long runs every test of which make test, by -short, runs a part: those
 // that call testing.Short, or the conformance suite of kernels or transports, in whatever function.
 func TestLong(t *testing.T) {
 	long := longPattern(t)
 	tests := 0
 	for dir, files := range testFiles(t) {
+		if slices.Contains(runByMPI, dir) {
+			continue
+		}
 		for _, name := range looksAtShort(t, dir, files) {
 			tests++
 			if !long.MatchString(name) && flagsOnly[dir+"."+name] == "" {
@@ -48,7 +55,8 @@ func longPattern(t *testing.T) *regexp.Regexp {
 	if len(values) != 2 {
 		t.Fatalf("the Makefile sets LONG and SHORT %d times", len(values))
 	}
-	for _, use := range []string{"-short -vet=off -skip '$(LONG)' ./...", "-run '$(LONG)|$(SHORT)' ./..."} {
+	for _, use := range []string{"-short -vet=off -skip '$(LONG)' ./...", "-run '$(LONG)|$(SHORT)' ./...",
+		"TEST_GOCCL_MPI=required $(GO) test -count=1 ./" + strings.Join(runByMPI, " ./") + "\n"} {
 		if !strings.Contains(string(makefile), use) {
 			t.Errorf("the Makefile has no line with %s", use)
 		}

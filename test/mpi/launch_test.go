@@ -63,9 +63,13 @@ func each(t *testing.T, test func(t *testing.T, m mpi)) {
 	}
 }
 
-// run runs a test under the MPI, if it is installed.
+// run runs a test under the MPI, if it is installed. With -short it does so only where the MPI is
+// required: make mpi runs the test.
 func (m mpi) run(t *testing.T, test func(t *testing.T, m mpi)) {
 	t.Run(m.name, func(t *testing.T) {
+		if testing.Short() && os.Getenv(requiredVariable) != "required" {
+			t.Skip("make mpi runs it")
+		}
 		if _, err := exec.LookPath(m.launcher); err != nil {
 			require.NotEqual(t, "required", os.Getenv(requiredVariable), "%s is not installed", m.launcher)
 			t.Skip(m.launcher + " is not installed")
