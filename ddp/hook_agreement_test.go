@@ -3,6 +3,7 @@ package ddp_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,9 +56,9 @@ func failStep(opts ddp.Options, views, joined bool, o *outcome) error {
 	}
 	train := func() error {
 		for step := range 4 {
-			for i := range g {
+			for i := range slices.Backward(g) {
 				g[i][0] = 1
-				r.Ready(2 - i)
+				r.Ready(i)
 			}
 			if err := r.Wait(bg); err != nil {
 				o.Texts = append(o.Texts, err.Error())
