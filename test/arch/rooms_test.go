@@ -70,7 +70,7 @@ var rules = []rule{
 	{"test/screen", nil, nil, "it knows nothing of who writes"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
-	{"internal/strictyaml", []string{"internal/text"}, []string{"go.yaml.in/yaml/v3"}, "files are read by one set of rules"},
+	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
 	{"internal/flight", []string{"internal/atomicfile", "internal/userfile"}, nil, "a recorder knows neither collectives nor transports"},
@@ -163,7 +163,7 @@ func TestLibraryIsLight(t *testing.T) {
 func TestYAMLInOneFile(t *testing.T) {
 	var readers []string
 	for _, file := range files(t) {
-		if imports(t, file, "go.yaml.in/yaml/v3") {
+		if imports(t, file, "gopkg.in/yaml.v3") {
 			readers = append(readers, file)
 		}
 	}
