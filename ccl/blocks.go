@@ -217,7 +217,7 @@ func (e *engine) agreeOnLengths(ctx context.Context, a *arguments, n int, counts
 		}
 	}
 
-	return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+	return e.rejectLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 		{Value: "other counts than the ranks have", Ranks: []int{a.root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
 	}})
@@ -239,7 +239,7 @@ func (e *engine) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists
 
 	l.matrix = layout.Matrix(l.all)
 	if from, to, ok := l.matrix.Disagreement(e.size); ok {
-		return e.refuseLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+		return e.rejectLengths(a.coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 			{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, l.matrix.Sent(e.size, from, to), to), Ranks: []int{from}},
 			{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, l.matrix.Expected(e.size, from, to), from), Ranks: []int{to}},
 		}})
@@ -247,11 +247,11 @@ func (e *engine) agreeOnMatrix(ctx context.Context, a *arguments, numbers *lists
 	return nil
 }
 
-// refuseLengths refuses a call on all ranks, after an exchange of lengths that do not match.
-func (e *engine) refuseLengths(coll Collective, err error) error {
+// rejectLengths rejects a call on all ranks, after an exchange of lengths that do not match.
+func (e *engine) rejectLengths(coll Collective, err error) error {
 	group := ""
 	if e.name != "" {
 		group = " on group " + e.name
 	}
-	return e.refuse(fmt.Errorf("ccl: %v%s: %w", coll, group, err))
+	return e.reject(fmt.Errorf("ccl: %v%s: %w", coll, group, err))
 }

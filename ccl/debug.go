@@ -60,11 +60,11 @@ func (w *Work) seal() {
 	}
 }
 
-// checkAtTurn returns an error if the call was refused before its turn, or a buffer was changed
+// checkAtTurn returns an error if the call was rejected before its turn, or a buffer was changed
 // since seal.
 func (w *Work) checkAtTurn() error {
-	if w.refusal != nil {
-		return w.refusal
+	if w.rejection != nil {
+		return w.rejection
 	}
 	if !w.sums.on || w.sum(w.args.send, w.args.recv) == w.sums.all {
 		return nil

@@ -32,7 +32,7 @@ type engine struct {
 	levels   *levels      // nil: all ranks are on one node
 	waiting  atomic.Int64 // goroutines of the program that wait for an asynchronous call
 
-	seq     uint64 // of the last call entered or refused
+	seq     uint64 // of the last call entered or rejected
 	stage   stage
 	before  *transport.Failure // the group has failed in an earlier call
 	call    Call
@@ -216,9 +216,9 @@ func (e *engine) end(err error) error {
 	return err
 }
 
-// refuse is for a call that is rejected on this rank, with err. It consumes the call's number, so
+// reject is for a call that is rejected on this rank, with err. It consumes the call's number, so
 // that the group lives on if all ranks reject the call, and touches nothing else.
-func (e *engine) refuse(err error) error {
+func (e *engine) reject(err error) error {
 	if e.before != nil {
 		return e.alsoFailedBefore(err)
 	}
@@ -230,12 +230,12 @@ func (e *engine) refuse(err error) error {
 	return err
 }
 
-// rejectCall is refuse for a call whose arguments this rank rejects, with err.
+// rejectCall is reject for a call whose arguments this rank rejects, with err.
 func (e *engine) rejectCall(a *arguments, opts []CallOption, err error) error {
 	if r := e.ask(a.coll, a.dtype, a.send, a.recv, opts); r.count == 0 { // for the error and the record
 		r.count = a.send.Len()
 	}
-	return e.refuse(err)
+	return e.reject(err)
 }
 
 // Reject takes the place of a collective call that this rank cannot make because of err, a mistake
@@ -269,7 +269,7 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 	}
 	p, err := e.choose(r)
 	if err != nil {
-		return e.refuse(err)
+		return e.reject(err)
 	}
 	if e.before != nil {
 		return e.failedBefore(r.coll)
@@ -279,7 +279,7 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 			if e.before = e.failure(); e.before != nil { // since the call started, which may have ended ctx
 				return e.failedBefore(r.coll)
 			}
-			return e.refuse(e.cancelled(r.coll, err))
+			return e.reject(e.cancelled(r.coll, err))
 		}
 	}
 

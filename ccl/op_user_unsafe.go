@@ -11,7 +11,7 @@ import (
 //
 // f may combine neighbouring elements, but must not depend on where a vector is cut. The operation
 // must be associative, except for rounding. commutative states that a op b equals b op a. Kernels
-// that do not keep the order of ranks refuse an operation that does not commute, with
+// that do not keep the order of ranks reject an operation that does not commute, with
 // ErrNotImplemented.
 //
 // Several goroutines may call f at once; f must not keep its arguments or any state between calls.

@@ -106,7 +106,7 @@ func (e *engine) plan(r *request, p *plan) error {
 	known := false
 	defer func() {
 		if !known { // a user's code ends this goroutine, so the call ends here
-			_ = e.end(e.refuse(fmt.Errorf("ccl: %v: its goroutine ended while a kernel was chosen", r.coll)))
+			_ = e.end(e.reject(fmt.Errorf("ccl: %v: its goroutine ended while a kernel was chosen", r.coll)))
 		}
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{

@@ -81,11 +81,11 @@ func (q *queue) serveFirst() (more bool) {
 
 // runQueued makes the call of a Work whose turn it is.
 func (q *queue) runQueued(w *Work) error {
-	if refusal := w.checkAtTurn(); refusal != nil {
+	if rejection := w.checkAtTurn(); rejection != nil {
 		if err := q.engine.start(context.Background(), w.args.coll, w.opts[:]); err != nil {
 			return err
 		}
-		return q.engine.end(q.engine.rejectCall(&w.args, w.opts[:], refusal))
+		return q.engine.end(q.engine.rejectCall(&w.args, w.opts[:], rejection))
 	}
 	if err := q.engine.run(w.ctx, &w.args, w.lists, w.opts[:]); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (q *queue) until(n uint64) <-chan struct{} {
 // await waits, before a synchronous call, until the calls in the queue are done. The call's
 // own timeout bounds the whole wait; without one, the configured timeout bounds the wait for
 // each call in the queue. A call that gives up returns its error at once; for the other ranks it
-// is refused when the calls before it are done.
+// is rejected when the calls before it are done.
 func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) error {
 	if ctx == nil {
 		return q.giveUp(coll, nilContext(coll.String()))
@@ -178,10 +178,10 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 	return nil
 }
 
-// giveUp adds a call to the queue that refuses its call number. It returns err.
+// giveUp adds a call to the queue that rejects its call number. It returns err.
 func (q *queue) giveUp(coll Collective, err error) error {
 	w := &Work{engine: q.engine}
-	w.ctx, w.args.coll, w.refusal, w.gaveUp = context.Background(), coll, err, true
+	w.ctx, w.args.coll, w.rejection, w.gaveUp = context.Background(), coll, err, true
 	w.opts[0].queued = true
 	w.end.L = &w.mu
 	q.append(w)

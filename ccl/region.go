@@ -204,7 +204,7 @@ func (e *engine) apart() bool { return e.size > 1 && e.regions == nil && e.memor
 // memory on each node. Then the ranks tell each other whether they have it.
 func (e *engine) regionApart(ctx context.Context, r *request, coll Collective, part int) error {
 	if coll == collRegion && e.levels == nil {
-		return e.end(e.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, e.ep.Name(), ErrNotImplemented)))
+		return e.end(e.reject(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, e.ep.Name(), ErrNotImplemented)))
 	}
 	dtype, count, shift, asked := r.dtype, r.count, r.out.shift, r.total
 	if err := e.step(ctx, r); err != nil {

@@ -53,9 +53,9 @@ type queuedCall struct {
 	listed lists
 	opts   [1]CallOption
 
-	sums    sums  // of its buffers, for defaults.debug
-	refusal error // not nil: refuse the call with it
-	gaveUp  bool  // the caller has its error already: the call is refused when it is the first
+	sums      sums  // of its buffers, for defaults.debug
+	rejection error // not nil: reject the call with it
+	gaveUp    bool  // the caller has its error already: the call is rejected when it is the first
 }
 
 // Wait returns the error of the call when it is done.
@@ -251,7 +251,7 @@ func (w *Work) finish(err error) {
 // and nothing is allocated. A nil w has no effect.
 //
 // A synchronous call whose context or timeout ends while it waits for the calls that were started
-// before it is refused.
+// before it is rejected.
 func WithWork(w *Work) CallOption { return CallOption{work: w} }
 
 // workOf returns the Work of the options, nil if the call is synchronous.

@@ -60,7 +60,7 @@ var variable = []struct {
 	{regexp.MustCompile(`(?s)\n\ngoroutine \d+ .*?(\n(rank|ranks|\(and) |$)`), "\n\nSTACK$1"},
 	{regexp.MustCompile(`\bpid \d+`), "pid N"},
 	{regexp.MustCompile(`\.go:\d+`), ".go:N"},
-	{regexp.MustCompile(`/tmp/[^\s:"]*/`), "DIR/"},
+	{regexp.MustCompile(regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `/[^\s:"]*/`), "DIR/"},
 	{regexp.MustCompile(`\b0x[0-9a-f]+`), "0xN"},
 	{regexp.MustCompile(`\b\d+\.\d{3,}(m|µ|n)?s\b`), "TIME"},
 }

@@ -108,7 +108,7 @@ func (e *Engine) postBoth(send, recv *Transfer) bool {
 // post completes a transfer at once or queues it.
 func (e *Engine) post(t *Transfer) {
 	*t = Transfer{Request: t.Request}
-	if err := e.refusal(t); err != nil {
+	if err := e.rejection(t); err != nil {
 		t.end(err)
 		return
 	}
@@ -127,8 +127,8 @@ func (e *Engine) post(t *Transfer) {
 	}
 }
 
-// refusal returns why a transfer cannot be posted, nil if it can.
-func (e *Engine) refusal(t *Transfer) error {
+// rejection returns why a transfer cannot be posted, nil if it can.
+func (e *Engine) rejection(t *Transfer) error {
 	switch {
 	case e.stopped:
 		return transport.ErrClosed

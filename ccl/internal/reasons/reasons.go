@@ -1,8 +1,8 @@
-// Package reasons encodes why ranks refused a call, as the text of the group's failure.
+// Package reasons encodes why ranks rejected a call, as the text of the group's failure.
 //
 // # Model
 //
-// The text is one line with a character for each rank that refused, then one line for each
+// The text is one line with a character for each rank that rejected, then one line for each
 // different reason. The character is firstReason plus the number of the rank's reason, or noReason.
 // Reasons that do not fit are left out, for all ranks, which return the same error.
 package reasons
