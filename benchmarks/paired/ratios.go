@@ -15,18 +15,17 @@ import (
 
 // rowKey identifies a row of goccl bench.
 type rowKey struct {
-	Transport  string
-	Collective string
-	DType      string
-	Op         string
-	Ranks      int
-	InPlace    bool
-	Bytes      int
-	Library    string
-	Entry      string
-	Params     string
-	Memory     string
+	call
+	contestant
 }
+
+type call struct {
+	Transport, Collective, DType, Op string
+	Ranks, Bytes                     int
+	InPlace                          bool `json:"in_place"`
+}
+
+type contestant struct{ Library, Entry, Params, Memory string }
 
 // readTimes returns the medians of a file of goccl bench --json, in microseconds.
 func readTimes(path string) (map[rowKey]float64, error) {
@@ -37,12 +36,10 @@ func readTimes(path string) (map[rowKey]float64, error) {
 
 	var document struct {
 		Results []struct {
-			Transport, Collective, DType, Op string
-			Ranks, Bytes                     int
-			InPlace                          bool `json:"in_place"`
-			Rows                             []struct {
-				Library, Entry, Params, Memory string
-				P50                            float64 `json:"p50_us"`
+			call
+			Rows []struct {
+				contestant
+				P50 float64 `json:"p50_us"`
 			}
 		}
 	}
@@ -55,7 +52,7 @@ func readTimes(path string) (map[rowKey]float64, error) {
 	for _, r := range document.Results {
 		for _, row := range r.Rows {
 			if row.P50 > 0 {
-				times[rowKey{r.Transport, r.Collective, r.DType, r.Op, r.Ranks, r.InPlace, r.Bytes, row.Library, row.Entry, row.Params, row.Memory}] = row.P50
+				times[rowKey{r.call, row.contestant}] = row.P50
 			}
 		}
 	}

@@ -21,22 +21,25 @@ func TestReadTimes(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
 	times, err := readTimes(path)
 	require.NoError(t, err)
-	key := rowKey{Transport: "shm", Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, InPlace: true, Bytes: 4}
-	call, copied := key, key
-	call.Library, call.Entry, call.Memory = "goccl", "auto", "private"
-	copied.Library, copied.Entry = "yardstick", "own_copy"
-	require.Equal(t, map[rowKey]float64{call: 2, copied: 0.5}, times)
+	of := call{Transport: "shm", Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, InPlace: true, Bytes: 4}
+	require.Equal(t, map[rowKey]float64{
+		{of, contestant{Library: "goccl", Entry: "auto", Memory: "private"}}: 2,
+		{of, contestant{Library: "yardstick", Entry: "own_copy"}}:            0.5,
+	}, times)
 }
 
 // The table has the median of the ratios, which is not the ratio of the medians, and a row
 // that only one build has is not in it.
 func TestTable(t *testing.T) {
-	short := rowKey{Transport: "local", Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, InPlace: true, Bytes: 4, Library: "goccl", Entry: "auto"}
+	short := rowKey{
+		call{Transport: "local", Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, InPlace: true, Bytes: 4},
+		contestant{Library: "goccl", Entry: "auto"},
+	}
 	long := short
 	long.Bytes = 1 << 20
 	r := ratios{}
 	for _, pass := range [][2]float64{{1, 2}, {10, 10}, {4, 2}} {
-		r.add(map[rowKey]float64{long: 8, short: pass[0], {Entry: "old"}: 1}, map[rowKey]float64{long: 6, short: pass[1]})
+		r.add(map[rowKey]float64{long: 8, short: pass[0], {contestant: contestant{Entry: "old"}}: 1}, map[rowKey]float64{long: 6, short: pass[1]})
 	}
 
 	var out strings.Builder
@@ -50,7 +53,7 @@ func TestTable(t *testing.T) {
 // Builds without a common row are an error, not an empty table.
 func TestNothingInCommon(t *testing.T) {
 	r := ratios{}
-	r.add(map[rowKey]float64{{Entry: "a"}: 1}, map[rowKey]float64{{Entry: "b"}: 1})
+	r.add(map[rowKey]float64{{contestant: contestant{Entry: "a"}}: 1}, map[rowKey]float64{{contestant: contestant{Entry: "b"}}: 1})
 	require.EqualError(t, r.write(&strings.Builder{}), "the two builds have no case in common")
 }
 

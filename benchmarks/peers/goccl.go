@@ -44,16 +44,21 @@ func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 	if err := w.build(ctx, gocclProgram, gocclLauncher); err != nil {
 		return nil, err
 	}
-	program, launcher := filepath.Join(w.dir, "goccl_allreduce"), filepath.Join(w.dir, "goccl")
-	processes := func(memory string) func(ranks int) child {
-		return func(ranks int) child {
-			n := strconv.Itoa(ranks)
-			return child{args: []string{launcher, "run", "-n", n, "--no-prefix", program, n, memory}}
-		}
-	}
+	const program = "goccl_allreduce"
 	return []entry{
-		{goroutines.Entry, func(ranks int) child { return child{args: []string{program, strconv.Itoa(ranks), "private"}} }},
-		{ours.Entry, processes("private")},
-		{alloc.Entry, processes("alloc")},
+		{goroutines.Entry, func(ranks int) child {
+			return child{args: []string{filepath.Join(w.dir, program), strconv.Itoa(ranks), "private"}}
+		}},
+		{ours.Entry, w.onProcesses(program, "private")},
+		{alloc.Entry, w.onProcesses(program, "alloc")},
 	}, nil
+}
+
+// onProcesses returns a launch of a program of goccl by goccl run. Its first arguments are the number
+// of ranks and a form.
+func (w workplace) onProcesses(program, form string) func(ranks int) child {
+	return func(ranks int) child {
+		n := strconv.Itoa(ranks)
+		return child{args: []string{filepath.Join(w.dir, "goccl"), "run", "-n", n, "--no-prefix", filepath.Join(w.dir, program), n, form}}
+	}
 }

@@ -83,9 +83,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // setUpSizes sets up the comparison of all-reduces and barriers.
 func setUpSizes(ctx context.Context, o options, w workplace, stderr io.Writer) (comparison, error) {
-	peers, versions, err := setUpPeers(ctx, o, w, stderr, libraries, func(l library, entries []entry) []turn {
-		return turnsOf(l.name, entries)
-	})
+	peers, versions, err := setUpPeers(ctx, o, w, stderr, libraries, turnsOf)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -99,7 +97,7 @@ func setUpSizes(ctx context.Context, o options, w workplace, stderr io.Writer) (
 		work = fmt.Sprintf("every rank computes for %v, 0.9 to 1.1 times that long, before each call", o.compute)
 	}
 	return comparison{
-		turns: append(turnsOf(ours.Library, entries), peers...),
+		turns: append(turnsOf(library{name: ours.Library}, entries), peers...),
 		head: fmt.Sprintf("goccl, %s\n%s; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, "+
 			"and of peers how many times that of goccl's processes", versions, work, o.passes),
 		file: "peers.csv",
@@ -142,13 +140,13 @@ type turn struct {
 }
 
 // turnsOf are the turns of a library's entries.
-func turnsOf(library string, entries []entry) (turns []turn) {
+func turnsOf(l library, entries []entry) (turns []turn) {
 	for _, e := range entries {
-		turns = append(turns, turn{table.Contestant{Library: library, Entry: e.name}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {
+		turns = append(turns, turn{table.Contestant{Library: l.name, Entry: e.name}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {
 			if len(o.workloads) > 0 {
-				return e.measureWorkloads(ctx, library, ranks, o)
+				return e.measureWorkloads(ctx, l.name, ranks, o)
 			}
-			return e.measure(ctx, library, ranks, o)
+			return e.measure(ctx, l.name, ranks, o)
 		}})
 	}
 	return turns

@@ -40,7 +40,7 @@ func setUpOverhead(ctx context.Context, o options, w workplace, stderr io.Writer
 	program := filepath.Join(w.dir, "goccl_mpi")
 	mpis := slices.DeleteFunc(slices.Clone(libraries), func(l library) bool { return l.name == "gloo" })
 	turns, versions, err := setUpPeers(ctx, o, w, stderr, mpis, func(l library, entries []entry) []turn {
-		return overheadTurns(l.name, entries[0].launch, program)
+		return overheadTurns(l, entries[0].launch, program)
 	})
 	return comparison{
 		turns: turns,
@@ -53,7 +53,7 @@ func setUpOverhead(ctx context.Context, o options, w workplace, stderr io.Writer
 
 // overheadTurns are the turns of a library: its program in C, which launch starts, twice, and then
 // goccl's.
-func overheadTurns(library string, launch func(ranks int) child, program string) []turn {
+func overheadTurns(l library, launch func(ranks int) child, program string) []turn {
 	withThreads := func(ranks int) child {
 		c := launch(ranks)
 		c.env = append(slices.Clone(c.env), threadsVariable)
@@ -65,13 +65,13 @@ func overheadTurns(library string, launch func(ranks int) child, program string)
 		c.env = append(slices.Clone(c.env), twoProcessors)
 		return c
 	}}
-	return append(turnsOf(library, []entry{{single, launch}, {threads, withThreads}}),
-		turn{table.Contestant{Library: library, Entry: algorithm}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {
-			args := []string{library, o.budgetMS(), strconv.Itoa(maxCalls)}
+	return append(turnsOf(l, []entry{{single, launch}, {threads, withThreads}}),
+		turn{table.Contestant{Library: l.name, Entry: algorithm}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {
+			args := []string{l.name, o.budgetMS(), strconv.Itoa(maxCalls)}
 			for _, bytes := range o.sizes {
 				args = append(args, strconv.Itoa(bytes))
 			}
-			return goccl.run(ctx, library, ranks, o, args, o.sizes)
+			return goccl.run(ctx, l.name, ranks, o, args, o.sizes)
 		}})
 }
 

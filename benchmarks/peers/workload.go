@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 
 	"github.com/goccl/goccl/benchmarks/peers/internal/table"
@@ -21,9 +20,7 @@ var ourSteps = table.Contestant{Library: "goccl", Entry: "copies"}
 // torch's.
 func setUpWorkloads(ctx context.Context, o options, w workplace, stderr io.Writer) (comparison, error) {
 	torch := library{"gloo", "torch", "python3-torch", setUpTorchSteps}
-	peers, version, err := setUpPeers(ctx, o, w, stderr, []library{torch}, func(l library, entries []entry) []turn {
-		return turnsOf(l.name, entries)
-	})
+	peers, version, err := setUpPeers(ctx, o, w, stderr, []library{torch}, turnsOf)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -32,7 +29,7 @@ func setUpWorkloads(ctx context.Context, o options, w workplace, stderr io.Write
 		return comparison{}, err
 	}
 	return comparison{
-		turns: append(turnsOf(ourSteps.Library, entries), peers...),
+		turns: append(turnsOf(library{name: ourSteps.Library}, entries), peers...),
 		head: fmt.Sprintf("goccl, %s; %d passes\ndata parallel training, float32, processes: what communication adds to a step, "+
 			"median of the slowest rank in microseconds, and of torch how many times that of goccl's copies", version, o.passes),
 		file: "peers-workloads.csv",
@@ -45,12 +42,8 @@ func setUpGocclSteps(ctx context.Context, w workplace) (entries []entry, err err
 	if err := w.build(ctx, gocclSteps, gocclLauncher); err != nil {
 		return nil, err
 	}
-	program, launcher := filepath.Join(w.dir, "goccl_ddp"), filepath.Join(w.dir, "goccl")
 	for _, form := range []string{"views", "copies"} {
-		entries = append(entries, entry{form, func(ranks int) child {
-			n := strconv.Itoa(ranks)
-			return child{args: []string{launcher, "run", "-n", n, "--no-prefix", program, n, form}}
-		}})
+		entries = append(entries, entry{form, w.onProcesses("goccl_ddp", form)})
 	}
 	return entries, nil
 }

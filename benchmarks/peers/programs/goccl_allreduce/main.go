@@ -21,7 +21,25 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 		fmt.Fprintf(stderr, "goccl_allreduce: %v\nusage: goccl_allreduce RANKS MEMORY LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...\n", err)
 		return 2
 	}
-	return program.Run(ctx, "goccl_allreduce", a.ranks, stdout, stderr, a.measureAll)
+	return program.Run(ctx, "goccl_allreduce", a.Ranks, stdout, stderr, a.measureAll)
+}
+
+// arguments is the command line.
+type arguments struct {
+	program.Line
+	compute time.Duration // before each call
+	sizes   []int         // bytes; 0 is a barrier
+}
+
+func parseArguments(args []string) (a arguments, err error) {
+	if len(args) < 8 {
+		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
+	}
+	var words program.Arguments
+	a.Line = words.Line(args, "MEMORY", "private", "alloc", "MAX_CALLS")
+	a.compute = words.Time("COMPUTE_US", args[6], 0, time.Microsecond)
+	a.sizes = words.WholeNumbers("BYTES", args[7:], 0)
+	return a, words.Err
 }
 
 // measureAll measures all sizes on a rank, and writes the table.
@@ -49,7 +67,7 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 // measure times the operation on that many bytes and returns a row, the same on all ranks.
 func (a arguments) measure(v *vector, bytes int, cores string) (row table.Row, err error) {
 	v.resize(bytes / 4)
-	calls, err := program.FitRounds(a.budget, a.maxCalls, func(i int) error {
+	calls, err := program.FitRounds(a.Budget, a.MaxRounds, func(i int) error {
 		_, err := v.round(i)
 		v.countErrors(i)
 		return err
@@ -70,7 +88,7 @@ func (a arguments) measure(v *vector, bytes int, cores string) (row table.Row, e
 		return row, err
 	}
 
-	row = table.Measured(table.Contestant{Library: a.library, Entry: a.entry}, a.ranks, bytes, cores, times)
+	row = table.Measured(a.Contestant, a.Ranks, bytes, cores, times)
 	row.ComputeUS, row.Errors = float64(a.compute.Nanoseconds())/1e3, int(wrongElements[0])
 	return row, nil
 }

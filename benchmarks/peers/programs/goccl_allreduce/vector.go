@@ -22,9 +22,9 @@ type vector struct {
 
 // newVector returns an empty vector of this rank. It is collective.
 func (a arguments) newVector(rank int) (*vector, error) {
-	v := &vector{rank: rank, ranks: a.ranks, state: 1}
+	v := &vector{rank: rank, ranks: a.Ranks, state: 1}
 	var err error
-	if v.steps, err = calibrate(a.compute); err != nil || !a.alloc {
+	if v.steps, err = calibrate(a.compute); err != nil || a.Form != "alloc" {
 		return v, err
 	}
 	group, err := dist.Default()

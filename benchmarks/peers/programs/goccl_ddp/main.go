@@ -21,7 +21,24 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 		fmt.Fprintf(stderr, "goccl_ddp: %v\nusage: goccl_ddp RANKS FORM LIBRARY ENTRY BUDGET_MS MAX_STEPS NAME ELEMENTS...\n", err)
 		return 2
 	}
-	return program.Run(ctx, "goccl_ddp", a.ranks, stdout, stderr, a.measure)
+	return program.Run(ctx, "goccl_ddp", a.Ranks, stdout, stderr, a.measure)
+}
+
+// arguments is the command line.
+type arguments struct {
+	program.Line
+	name     string // of the workload, for the row
+	elements []int  // the length of each gradient
+}
+
+func parseArguments(args []string) (a arguments, err error) {
+	if len(args) < 8 {
+		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
+	}
+	var words program.Arguments
+	a.Line = words.Line(args, "FORM", "views", "copies", "MAX_STEPS")
+	a.name, a.elements = args[6], words.WholeNumbers("ELEMENTS", args[7:], 1)
+	return a, words.Err
 }
 
 // measure makes the steps of a rank, and writes the table.
@@ -30,7 +47,7 @@ func (a arguments) measure(rank int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rounds, err := program.FitRounds(a.budget, a.maxSteps, func(i int) error {
+	rounds, err := program.FitRounds(a.Budget, a.MaxRounds, func(i int) error {
 		_, _, err := s.round(i)
 		s.countErrors(i)
 		return err
@@ -65,7 +82,7 @@ func (a arguments) measure(rank int, out io.Writer) error {
 	for i := range whole {
 		whole[i] = max(0, whole[i]-quiet[i])
 	}
-	row := table.Measured(table.Contestant{Library: a.library, Entry: a.entry}, a.ranks, bytes, cores, whole)
+	row := table.Measured(a.Contestant, a.Ranks, bytes, cores, whole)
 	row.Workload, row.Errors = a.name, int(wrongElements[0])
 	return errors.Join(table.Write(out, []table.Row{row}), s.reducer.Close())
 }

@@ -21,11 +21,11 @@ type steps struct {
 
 // newSteps makes the parameters and their Reducer. It is collective.
 func (a arguments) newSteps(rank int) (*steps, error) {
-	s := &steps{rank: rank, ranks: a.ranks}
+	s := &steps{rank: rank, ranks: a.Ranks}
 	var parameters []ddp.Parameter
 	for i, n := range a.elements {
 		var gradient []float32
-		if a.copies {
+		if a.Form == "copies" {
 			gradient = make([]float32, n)
 		}
 		parameters = append(parameters, ddp.Param(fmt.Sprint(i), make([]float32, n), gradient))

@@ -93,9 +93,7 @@ func parseArguments(args []string, getenv func(string) string) (arguments, error
 		rank: words.Whole(rank, getenv(rank), 0), ranks: words.Whole(ranks, getenv(ranks), 2), library: args[0],
 		budget:   words.Time("BUDGET_MS", args[1], 0.001, time.Millisecond),
 		maxCalls: int64(words.Whole("MAX_CALLS", args[2], 1)),
-	}
-	for _, text := range args[3:] {
-		a.sizes = append(a.sizes, words.Whole("BYTES", text, 4))
+		sizes:    words.WholeNumbers("BYTES", args[3:], 4),
 	}
 	return a, words.Err
 }

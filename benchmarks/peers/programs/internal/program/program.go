@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
@@ -128,10 +129,31 @@ func (a *Arguments) Time(name, text string, least float64, unit time.Duration) t
 	return time.Duration(x * float64(unit))
 }
 
-// OneOf returns a word, which is one of two.
-func (a *Arguments) OneOf(name, text, first, second string) string {
-	if text != first && text != second {
-		a.Err = errors.Join(a.Err, fmt.Errorf("%s is %q, want %s or %s", name, text, first, second))
+// WholeNumbers returns whole numbers from least.
+func (a *Arguments) WholeNumbers(name string, texts []string, least int) (all []int) {
+	for _, text := range texts {
+		all = append(all, a.Whole(name, text, least))
 	}
-	return text
+	return all
+}
+
+// Line is what the command lines of goccl_allreduce and goccl_ddp begin with.
+type Line struct {
+	Ranks int
+	Form  string // one of two words
+	table.Contestant
+	Budget    time.Duration // for a row
+	MaxRounds int64
+}
+
+// Line returns the first six words: RANKS, the form, LIBRARY, ENTRY, BUDGET_MS, and the most rounds.
+// The form and the most rounds have names of the program's own.
+func (a *Arguments) Line(words []string, form, first, second, limit string) Line {
+	l := Line{Ranks: a.Whole("RANKS", words[0], 1), Form: words[1], Contestant: table.Contestant{Library: words[2], Entry: words[3]}}
+	if l.Form != first && l.Form != second {
+		a.Err = errors.Join(a.Err, fmt.Errorf("%s is %q, want %s or %s", form, l.Form, first, second))
+	}
+	l.Budget = a.Time("BUDGET_MS", words[4], 0.001, time.Millisecond)
+	l.MaxRounds = int64(a.Whole(limit, words[5], 1))
+	return l
 }
