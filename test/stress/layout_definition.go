@@ -8,38 +8,33 @@ import (
 	"github.com/goccl/goccl/partition"
 )
 
-// input and output return the shapes of a worker's tensors, or nil if it has none.
+// input returns the shape of a worker's input, or nil if it has none.
 func (l *Layout) input(worker int) []int {
-	switch {
-	case l.kind == "sum_reduce" && l.y.Rank(worker) >= 0, l.kind != "sum_reduce" && l.x.Rank(worker) >= 0:
-	default:
-		return nil
+	if l.kind == "sum_reduce" {
+		return l.shapeOf(worker, l.y, false)
 	}
-
-	switch l.kind {
-	case "repartition":
-		return extents(l.box(l.x, worker))
-	case "halo_exchange":
-		return l.padded(worker)
-	case "all_gather":
-		return extents(l.slab(worker))
-	}
-	return l.shape
+	return l.shapeOf(worker, l.x, l.kind == "all_gather")
 }
 
+// output returns the shape of a worker's result, or nil if it has none.
 func (l *Layout) output(worker int) []int {
-	switch {
-	case l.kind == "sum_reduce" && l.x.Rank(worker) >= 0, l.kind != "sum_reduce" && l.y.Rank(worker) >= 0:
-	default:
-		return nil
+	if l.kind == "sum_reduce" {
+		return l.shapeOf(worker, l.x, false)
 	}
+	return l.shapeOf(worker, l.y, l.kind == "reduce_scatter")
+}
 
-	switch l.kind {
-	case "repartition":
-		return extents(l.box(l.y, worker))
-	case "halo_exchange":
+// shapeOf returns the shape of the tensor that a worker has on a team, of which it is the slab or all,
+// or nil if it is not in the team.
+func (l *Layout) shapeOf(worker int, on team, isSlab bool) []int {
+	switch {
+	case on.Rank(worker) < 0:
+		return nil
+	case l.kind == "repartition":
+		return extents(l.box(on, worker))
+	case l.kind == "halo_exchange":
 		return l.padded(worker)
-	case "reduce_scatter":
+	case isSlab:
 		return extents(l.slab(worker))
 	}
 	return l.shape
@@ -99,19 +94,14 @@ func (l *Layout) terms(worker int, index []int) []cell {
 			}
 		}
 		return l.eachOf(from, index)
+
 	case "repartition":
-		return []cell{l.holder(l.x, shift(index, l.box(l.y, worker)))}
+		boxOf := func(w int) []ccl.Range { return l.box(l.x, w) }
+		return []cell{holder(l.x.Workers, boxOf, shift(index, l.box(l.y, worker)))}
 	case "halo_exchange":
 		return []cell{l.ghost(worker, index)}
-
 	case "all_gather":
-		for _, w := range l.alike(worker) {
-			if box := l.slab(w); index[l.dim] >= box[l.dim].Lo && index[l.dim] < box[l.dim].Hi {
-				inside := slices.Clone(index)
-				inside[l.dim] -= box[l.dim].Lo
-				return []cell{{w, rowmajor.Rank(inside, extents(box))}}
-			}
-		}
+		return []cell{holder(l.alike(worker), l.slab, index)}
 	case "reduce_scatter":
 		return l.eachOf(l.alike(worker), shift(index, l.slab(worker)))
 	}
@@ -169,21 +159,17 @@ func (l *Layout) source(worker int) int {
 	return l.x.Workers[rank]
 }
 
-// holder returns the element of the whole tensor with an index, on the worker of a team that has
-// it.
-func (l *Layout) holder(on team, index []int) cell {
-	for _, w := range on.Workers {
-		box, inside := l.box(on, w), true
-		for d, i := range index {
-			inside = inside && i >= box[d].Lo && i < box[d].Hi
+// holder returns the element of the whole tensor with an index, on the worker in whose box it is.
+func holder(workers []int, boxOf func(worker int) []ccl.Range, index []int) cell {
+	for _, w := range workers {
+		local, inside := slices.Clone(index), true
+		shape := extents(boxOf(w))
+		for d, r := range boxOf(w) {
+			local[d] -= r.Lo
+			inside = inside && local[d] >= 0 && local[d] < shape[d]
 		}
-
 		if inside {
-			local := slices.Clone(index)
-			for d := range local {
-				local[d] -= box[d].Lo
-			}
-			return cell{w, rowmajor.Rank(local, extents(box))}
+			return cell{w, rowmajor.Rank(local, shape)}
 		}
 	}
 	panic("no worker has the element")

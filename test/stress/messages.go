@@ -118,23 +118,22 @@ func (n numbers[T]) gathering(d *drawing, g *group) {
 			all, bufs = append(all, ccl.Irecv(r.ctx, r.groups[g], x, ccl.AnySource, tag)), append(bufs, x)
 		}
 
-		for i, w := range all {
-			check := func() error {
-				if i > 0 {
-					return nil // the first checks all, in the order in which they were started
+		checkAll := func() error { // in the order in which they were started
+			for i, w := range all {
+				err := w.Wait(r.ctx)
+				if err == nil {
+					err = check(w.Source(), bufs[i])
 				}
-				for i, w := range all {
-					if err := w.Wait(r.ctx); err != nil {
-						return err
-					}
-					if err := check(w.Source(), bufs[i]); err != nil {
-						return err
-					}
+				if err != nil {
+					return err
 				}
-				return nil
 			}
+			return nil
+		}
 
-			r.later(&event, w, &ending{group: g, check: check, spoil: func() {}})
+		for _, w := range all {
+			r.later(&event, w, &ending{group: g, check: checkAll, spoil: func() {}})
+			checkAll = func() error { return nil } // the first checks all
 		}
 		return nil
 	})

@@ -53,24 +53,20 @@ func same[T ccl.Element](what string, got, want []T) error {
 	return nil
 }
 
-// spoils returns a function that overwrites buffers, and one that checks that they have not
-// changed since.
-func (n numbers[T]) spoils(buffers ...[]T) (spoil func(), untouched func() error) {
+// spoils returns a function that overwrites a buffer, and one that checks that it has not changed
+// since.
+func (n numbers[T]) spoils(b []T) (spoil func(), untouched func() error) {
 	spoilt := n.of(101 & (1<<n.bits - 1))
 	spoil = func() {
-		for _, b := range buffers {
-			for i := range b {
-				b[i] = spoilt
-			}
+		for i := range b {
+			b[i] = spoilt
 		}
 	}
 
 	untouched = func() error {
-		for _, b := range buffers {
-			for i := range b {
-				if b[i] != spoilt {
-					return fmt.Errorf("element %d of %d, which its owner had rewritten after the end of the call, became %v", i, len(b), b[i])
-				}
+		for i, got := range b {
+			if got != spoilt {
+				return fmt.Errorf("element %d of %d, which its owner had rewritten after the end of the call, became %v", i, len(b), got)
 			}
 		}
 		return nil
