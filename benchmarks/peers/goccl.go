@@ -54,8 +54,8 @@ func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 	}, nil
 }
 
-// onProcesses returns a launch of a program of goccl by goccl run. Its first arguments are the number
-// of ranks and a form.
+// onProcesses returns a launch of a program of goccl by goccl run. Its first arguments are the
+// number of ranks and a form.
 func (w workplace) onProcesses(program, form string) func(ranks int) child {
 	return func(ranks int) child {
 		n := strconv.Itoa(ranks)

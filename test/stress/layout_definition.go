@@ -24,8 +24,8 @@ func (l *Layout) output(worker int) []int {
 	return l.shapeOf(worker, l.y, l.kind == "reduce_scatter")
 }
 
-// shapeOf returns the shape of the tensor that a worker has on a team, of which it is the slab or all,
-// or nil if it is not in the team.
+// shapeOf returns the shape of the tensor that a worker has on a team, a slab of the whole one if
+// isSlab is true, or nil if it is not in the team.
 func (l *Layout) shapeOf(worker int, on team, isSlab bool) []int {
 	switch {
 	case on.Rank(worker) < 0:

@@ -37,18 +37,12 @@ func (r *ranks) measure(ctx context.Context, s *measure.Setup, c measure.Case) (
 	if err != nil || settings.Transport() != shm.Name {
 		return s.Measure(ctx, c)
 	}
-	return measureOnProcesses(ctx, served{s, c}, r.stderr)
-}
-
-// served is what the ranks of `goccl bench --serve` measure, as JSON.
-type served struct {
-	Setup *measure.Setup
-	Case  measure.Case
+	return measureOnProcesses(ctx, measure.Measurement{Setup: s, Case: c}, r.stderr)
 }
 
 // measureOnProcesses measures a case on a job of `goccl bench --serve`, whose rank 0 returns the
 // result. If a rank fails, the error is the launcher's, which names the rank.
-func measureOnProcesses(ctx context.Context, what served, stderr io.Writer) (r measure.Result, err error) {
+func measureOnProcesses(ctx context.Context, what measure.Measurement, stderr io.Writer) (r measure.Result, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return r, err
@@ -74,7 +68,7 @@ func measureOnProcesses(ctx context.Context, what served, stderr io.Writer) (r m
 
 // serve measures as a rank of measureOnProcesses.
 func (c *benchCommand) serve() error {
-	var what served
+	var what measure.Measurement
 	if err := json.Unmarshal([]byte(c.Serve), &what); err != nil {
 		return err
 	}

@@ -113,23 +113,9 @@ func overValues(heading, axis string, results []measure.Result, valueOf func(mea
 	return all
 }
 
-// split splits results by a key, in the order of the first of each.
-func split[K comparable](results []measure.Result, key func(measure.Result) K) (all [][]measure.Result) {
-	index := map[K]int{}
-	for _, r := range results {
-		if !slices.ContainsFunc(r.Rows, measured) {
-			continue
-		}
-
-		i, known := index[key(r)]
-		if !known {
-			i = len(all)
-			index[key(r)] = i
-			all = append(all, nil)
-		}
-		all[i] = append(all[i], r)
-	}
-	return all
+// split splits the results that have numbers by a key.
+func split[K comparable](results []measure.Result, key func(measure.Result) K) [][]measure.Result {
+	return measure.Split(slices.DeleteFunc(slices.Clone(results), func(r measure.Result) bool { return !slices.ContainsFunc(r.Rows, measured) }), key)
 }
 
 func measured(row measure.Row) bool { return row.Calls > 0 }

@@ -14,7 +14,7 @@ const (
 
 // Finding is one result.
 type Finding struct {
-	Part    string  `json:"part"` // one of Parts
+	Part    string  `json:"part"` // one of those below
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Says    string  `json:"says"`
@@ -28,11 +28,6 @@ const (
 	PartConfiguration = "launcher and configuration"
 	PartYardsticks    = "yardsticks"
 )
-
-// Parts returns the parts in order.
-func Parts() []string {
-	return []string{PartMachine, PartProcesses, PartConfiguration, PartYardsticks}
-}
 
 // Count returns the number of findings with a verdict.
 func Count(findings []Finding, v Verdict) (n int) {

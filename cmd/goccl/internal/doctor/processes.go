@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -157,11 +158,7 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := c.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = cmp.Or(err, c.Close()) }()
 
 	for i := range x {
 		x[i] = float32(i%1000 + j.Rank)

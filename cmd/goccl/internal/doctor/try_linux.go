@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -178,11 +179,7 @@ func (s *scratch) lock() error {
 	if err = unix.FcntlFlock(uintptr(holder), unix.F_OFD_SETLK, firstByte()); err == nil {
 		isLocked, err = s.isLocked()
 	}
-	if closeErr := unix.Close(holder); err == nil {
-		err = closeErr
-	}
-
-	if err != nil {
+	if err := cmp.Or(err, unix.Close(holder)); err != nil {
 		return err
 	}
 	if !isLocked {
@@ -221,6 +218,9 @@ func (s *scratch) populate() error {
 	return untilUninterrupted(func() error { return unix.Madvise(s.page, unix.MADV_POPULATE_WRITE) })
 }
 
+// errNotRefused means that a system call succeeded that had to fail.
+var errNotRefused = errors.New("it was not refused")
+
 // futex checks a wait for a changed word, a wait without a wake-up, and a wake-up without
 // a sleeper.
 func (s *scratch) futex() error {
@@ -228,25 +228,17 @@ func (s *scratch) futex() error {
 	millisecond := unix.NsecToTimespec(1e6)
 
 	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {
-		return fmt.Errorf("wait for a word that has changed: %w", orNotRefused(err))
+		return fmt.Errorf("wait for a word that has changed: %w", cmp.Or(err, errNotRefused))
 	}
 	err := untilUninterrupted(func() error { return futex(s.page, wait, 0, &millisecond) })
 	if !errors.Is(err, unix.ETIMEDOUT) {
-		return fmt.Errorf("wait for a millisecond: %w", orNotRefused(err))
+		return fmt.Errorf("wait for a millisecond: %w", cmp.Or(err, errNotRefused))
 	}
 
 	if err := futex(s.page, wake, 1, nil); err != nil {
 		return fmt.Errorf("wake: %w", err)
 	}
 	return nil
-}
-
-// orNotRefused returns err, or an error that there was none where one was expected.
-func orNotRefused(err error) error {
-	if err == nil {
-		return errors.New("it was not refused")
-	}
-	return err
 }
 
 // untilUninterrupted repeats a system call that a signal interrupts.

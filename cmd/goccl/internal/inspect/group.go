@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func (g *Group) Difference() *Difference {
 		}
 	}
 
-	for _, n := range sorted(numbers) {
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
 		d := &Difference{Number: n}
 		for _, m := range g.Members {
 			i, found := slices.BinarySearchFunc(m.Calls, n, func(c flight.Call, n uint64) int { return cmp.Compare(c.Number, n) })
@@ -96,15 +97,6 @@ func (g *Group) Difference() *Difference {
 		}
 	}
 	return nil
-}
-
-func sorted(numbers map[uint64]bool) []uint64 {
-	all := make([]uint64, 0, len(numbers))
-	for n := range numbers {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return all
 }
 
 func (d *Difference) add(m Member, c flight.Call) {

@@ -37,20 +37,18 @@ var runOf = map[ccl.DType]runRank{
 
 func runCollective[T ccl.Element](e elements[T]) runRank { return runAs(e, addCollective) }
 
+type integer interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
 // integers wrap: all sums are exact.
-func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]() elements[T] {
+func integers[T integer]() elements[T] {
 	return elements[T]{
 		of:   func(n int) T { return T(n) },
 		most: math.MaxInt,
 		base: 2,
 		reduce: func(op ccl.Op, a, b T) T {
 			switch op {
-			case ccl.Product:
-				return a * b
-			case ccl.Min:
-				return min(a, b)
-			case ccl.Max:
-				return max(a, b)
 			case ccl.BAnd:
 				return a & b
 			case ccl.BOr:
@@ -58,7 +56,7 @@ func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]
 			case ccl.BXor:
 				return a ^ b
 			}
-			return a + b
+			return reduceNumbers(op, a, b)
 		},
 		divide: func(sum T, by int) T {
 			if T(0)-1 > 0 { // unsigned
@@ -74,12 +72,13 @@ func floats[T float32 | float64](most int) elements[T] {
 		of:     func(n int) T { return T(n) },
 		most:   most,
 		base:   2,
-		reduce: reduceFloats[T],
+		reduce: reduceNumbers[T],
 		divide: func(sum T, by int) T { return sum / T(by) },
 	}
 }
 
-func reduceFloats[T float32 | float64](op ccl.Op, a, b T) T {
+// reduceNumbers returns a op b, where op is not one of bits.
+func reduceNumbers[T integer | float32 | float64](op ccl.Op, a, b T) T {
 	switch op {
 	case ccl.Product:
 		return a * b
@@ -99,7 +98,7 @@ func halves[T interface {
 		of:     func(n int) T { return round(float32(n)) },
 		most:   most,
 		base:   round(2),
-		reduce: func(op ccl.Op, a, b T) T { return round(reduceFloats(op, a.Float32(), b.Float32())) },
+		reduce: func(op ccl.Op, a, b T) T { return round(reduceNumbers(op, a.Float32(), b.Float32())) },
 		divide: func(sum T, by int) T { return round(sum.Float32() / float32(by)) },
 	}
 }

@@ -15,9 +15,9 @@ type LaunchedRanks struct {
 	hasEnded bool // or a measurement has failed on some ranks
 }
 
-// measurement tells the other ranks what rank 0 measures next.
-type measurement struct {
-	Setup Setup
+// Measurement is what ranks measure, as JSON.
+type Measurement struct {
+	Setup *Setup
 	Case  Case
 }
 
@@ -26,7 +26,7 @@ type measurement struct {
 // It uses a group of its own with the built-in configuration, because that of a measurement may
 // not have the algorithm. The others wait long, because rank 0 may wait for whoever reads its
 // output.
-func broadcast(m *measurement) (*measurement, error) {
+func broadcast(m *Measurement) (*Measurement, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Serve(ctx context.Context, load func(*Setup) error) error {
 		if err != nil || m == nil {
 			return err
 		}
-		if err := load(&m.Setup); err != nil {
+		if err := load(m.Setup); err != nil {
 			return err
 		}
 		if _, err := m.Setup.MeasureAsRank(ctx, m.Case); err != nil {
@@ -67,7 +67,7 @@ func Serve(ctx context.Context, load func(*Setup) error) error {
 // errors.
 func (l *LaunchedRanks) Measure(ctx context.Context, s *Setup, c Case) (Result, error) {
 	var r Result
-	_, err := broadcast(&measurement{*s, c})
+	_, err := broadcast(&Measurement{s, c})
 	if err == nil {
 		r, err = s.MeasureAsRank(ctx, c)
 	}

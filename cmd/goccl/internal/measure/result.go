@@ -94,6 +94,21 @@ func (r Result) Section() Section {
 	return Section{r.Case.Section(), r.Transport, r.Topology, r.Config}
 }
 
+// Split splits results by a key, in the order of the first of each.
+func Split[K comparable](results []Result, key func(Result) K) (all [][]Result) {
+	index := map[K]int{}
+	for _, r := range results {
+		i, known := index[key(r)]
+		if !known {
+			i = len(all)
+			index[key(r)] = i
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], r)
+	}
+	return all
+}
+
 // location is the transport, and a topology other than a ring: " over local".
 func (r Result) location() (text string) {
 	if r.Transport != "" {
@@ -115,19 +130,14 @@ func (row Row) Name() string {
 }
 
 // Yardstick returns the row of a yardstick, a zero Row if it was not measured.
-func (r Result) Yardstick(name string) Row {
-	for _, row := range r.Rows {
-		if row.Library == Yardstick && row.Entry == name {
-			return row
-		}
-	}
-	return Row{}
-}
+func (r Result) Yardstick(name string) Row { return r.row(Yardstick, name) }
 
 // Row returns the row of an entry, a zero Row if there is none.
-func (r Result) Row(entry string) Row {
-	for _, row := range r.Algorithms() {
-		if row.Entry == entry {
+func (r Result) Row(entry string) Row { return r.row(Library, entry) }
+
+func (r Result) row(library, entry string) Row {
+	for _, row := range r.Rows {
+		if row.Library == library && row.Entry == entry {
 			return row
 		}
 	}

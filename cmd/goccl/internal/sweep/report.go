@@ -39,25 +39,17 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 		Across    template.HTML // a picture of several sections, or ""
 		WrongRows int
 	}{File: f, Document: d, Settings: settings, Across: element(chart.Across(d))}
-	index := map[measure.Section]int{}
-	for _, r := range d.Results {
-		i, known := index[r.Section()]
-		if !known {
-			i = len(about.Sections)
-			index[r.Section()] = i
-			about.Sections = append(about.Sections, reportSection{})
-		}
 
-		about.Sections[i].Results = append(about.Sections[i].Results, r)
+	for _, section := range measure.Split(d.Results, measure.Result.Section) {
+		about.Sections = append(about.Sections, newReportSection(d, section))
+	}
+
+	for _, r := range d.Results {
 		for _, row := range r.Rows {
 			if row.Errors > 0 {
 				about.WrongRows++
 			}
 		}
-	}
-
-	for i := range about.Sections {
-		about.Sections[i].fill(d)
 	}
 	var b bytes.Buffer
 	if err := reportTemplate.Execute(&b, about); err != nil {
@@ -77,9 +69,11 @@ type reportSection struct {
 // column is a column of a yardstick.
 type column struct{ Name, Entry string }
 
-// fill sets what follows from the results.
-func (s *reportSection) fill(d *measure.Document) {
-	s.Title = d.Heading(s.Results[0])
+// newReportSection returns the section of some results of a document.
+func newReportSection(d *measure.Document, results []measure.Result) reportSection {
+	of := *d
+	of.Results = results
+	s := reportSection{Results: results, Title: d.Heading(results[0]), Picture: element(chart.SVG(&of))}
 	for _, y := range []column{
 		{"own copy", measure.OwnCopy}, {"peer copy", measure.PeerCopy}, {"floor", measure.Floor}, {"barrier", measure.Barrier}, {"core", measure.CoreToCore},
 	} {
@@ -87,9 +81,7 @@ func (s *reportSection) fill(d *measure.Document) {
 			s.Yardsticks = append(s.Yardsticks, y)
 		}
 	}
-	of := *d
-	of.Results = s.Results
-	s.Picture = element(chart.SVG(&of))
+	return s
 }
 
 // element returns a picture as an element of HTML; "" if there was nothing to draw.

@@ -25,11 +25,11 @@ type look struct{ fill, text string }
 // their labels.
 var (
 	looks = map[string]look{
-		"compute":     {"#c6dbef", "#123"},
-		"backward":    {"#2171b5", "white"},
-		waitPart:      {"#fdd49e", "#420"},
-		"out of data": {"#eeeeee", "#555"},
-		"failed":      {"#cc0000", "white"},
+		"compute":  {"#c6dbef", "#123"},
+		"backward": {"#2171b5", "white"},
+		waitPart:   {"#fdd49e", "#420"},
+		idlePart:   {"#eeeeee", "#555"},
+		"failed":   {"#cc0000", "white"},
 	}
 	otherLooks = []look{{"#807dba", "white"}, {"#dadaeb", "#123"}, {"#8c6d31", "white"}, {"#e7cb94", "#123"}, {"#ce6dbd", "#123"}, {"#9edae5", "#123"}}
 )

@@ -146,8 +146,8 @@ type Line struct {
 	MaxRounds int64
 }
 
-// Line returns the first six words: RANKS, the form, LIBRARY, ENTRY, BUDGET_MS, and the most rounds.
-// The form and the most rounds have names of the program's own.
+// Line returns the first six words: RANKS, the form, LIBRARY, ENTRY, BUDGET_MS, and the most
+// rounds. The form and the most rounds have names of the program's own.
 func (a *Arguments) Line(words []string, form, first, second, limit string) Line {
 	l := Line{Ranks: a.Whole("RANKS", words[0], 1), Form: words[1], Contestant: table.Contestant{Library: words[2], Entry: words[3]}}
 	if l.Form != first && l.Form != second {
