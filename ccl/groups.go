@@ -50,7 +50,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	}
 	made, err := c.group(ctx, number, members)
 	if err != nil {
-		return nil, c.engine.groupError(coll, number, opts, err)
+		return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
 	}
 	return made, nil
 }
@@ -130,12 +130,12 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			_ = group.Close() // the error says why
 		}
 	}
-	return nil, c.engine.groupError(coll, number, opts, err)
+	return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
 }
 
-// groupError returns err, the error of setting up a group, as the error of call number seq, which
-// made it: the failure of this group, if that has failed meanwhile.
-func (e *engine) groupError(coll Collective, seq uint64, opts []CallOption, err error) error {
+// errorSince returns err as the error of call number seq, which has left the engine: the failure of
+// the group, if that has failed meanwhile, with the message.
+func (e *engine) errorSince(coll Collective, seq uint64, message string, opts []CallOption, err error) error {
 	if !e.holds.life.Hold() {
 		return outsideCall(coll, opts, err)
 	}
@@ -145,7 +145,7 @@ func (e *engine) groupError(coll Collective, seq uint64, opts []CallOption, err 
 		return outsideCall(coll, opts, err)
 	}
 	o := mergeCallOptions(opts)
-	failed := e.failures.failureError(coll, f, "making the group")
+	failed := e.failures.failureError(coll, f, message)
 	failed.Seq = e.number(seq)
 	made := newCallError(coll.String(), &o, failed)
 	made.Seq = failed.Seq

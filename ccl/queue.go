@@ -59,9 +59,14 @@ func (q *queue) serveFirst() (more bool) {
 	q.mu.Lock()
 	w := q.first
 	q.mu.Unlock()
-	err, returned := errGoexit, false
+	var err error
+	returned := false
 	w.begun = time.Since(origin)
 	defer func() {
+		if !returned {
+			err = q.engine.errorSince(w.args.coll, q.engine.seq, "", w.opts[:],
+				fmt.Errorf("ccl: %v: a kernel ended the goroutine of the call by runtime.Goexit", w.args.coll))
+		}
 		w.stopped = time.Since(origin)
 		q.unasked.noteFailed(w, err)
 		more = q.remove(w, err)
@@ -98,14 +103,14 @@ func (q *queue) runQueued(w *Work) error {
 }
 
 // remove ends the first call of the queue, and reports whether the queue has more. Whoever sees the
-// end may add the Work again: see Request.
+// end may add the Work again, to this queue or another one.
 func (q *queue) remove(w *Work, err error) (more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w.finish(err)
 	if q.first = w.next; q.first == nil {
 		q.last = nil
 	}
+	w.finish(err)
 	if q.moved != nil {
 		close(q.moved)
 		q.moved = nil

@@ -103,7 +103,7 @@ func (c *Communicator) Drain(ctx context.Context) error {
 	var errs []error
 	for _, runs := range []func() []run{c.queue.runs, c.messages.matchedMessages} {
 		for _, r := range runs() {
-			if !r.await(ctx) {
+			if !r.await(ctx, &c.engine) {
 				return errors.Join(append(c.unasked.together(errs), c.unfinished(), transport.ContextError(ctx))...)
 			}
 			if err := r.ask(); err != nil {
@@ -129,11 +129,11 @@ type run struct {
 // runOf returns the current run of w.
 func runOf(w *Work) run { return run{w, w.Done()} }
 
-// await waits until the run has ended or ctx ends, and reports which. Like Work.Wait, it goes on
-// for a moment if the group has failed.
-func (r run) await(ctx context.Context) (isOver bool) {
-	r.work.addWaits(1)
-	defer r.work.addWaits(-1)
+// await waits until the run, of a call of e, has ended or ctx ends, and reports which. Like
+// Work.Wait, it goes on for a moment if the group has failed.
+func (r run) await(ctx context.Context, e *engine) (isOver bool) {
+	r.work.addWaits(e, 1) // not of r.work.engine: the next run may be a call of another one
+	defer r.work.addWaits(e, -1)
 
 	var late <-chan time.Time
 	select {
@@ -141,7 +141,7 @@ func (r run) await(ctx context.Context) (isOver bool) {
 		return true
 	case <-ctx.Done():
 		grace := time.Duration(0)
-		if r.work.engine.err() != nil {
+		if e.err() != nil {
 			grace = failureGrace
 		}
 		late = time.After(grace)

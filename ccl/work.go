@@ -73,19 +73,19 @@ func (w *Work) Wait(ctx context.Context) error {
 		return waitedFor(err)
 	}
 
-	if w.engine == nil {
-		return &InvalidArgumentError{"wait", "no call was started with this Work"}
+	if w.isCopy() {
+		return &InvalidArgumentError{"wait", "no call was started with this Work, or it is a copy of the call's"}
 	}
-	w.addWaits(1)
+	w.addWaits(w.engine, 1)
 	err := w.await(ctx)
-	w.addWaits(-1)
+	w.addWaits(w.engine, -1)
 	_, _ = w.ask()
 	return waitedFor(err)
 }
 
-// addWaits counts goroutines of the program in Wait.
-func (w *Work) addWaits(n int) {
-	w.engine.waiting.Add(int64(n))
+// addWaits counts goroutines of the program in Wait, for a call of e.
+func (w *Work) addWaits(e *engine, n int) {
+	e.waiting.Add(int64(n))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waits += n
@@ -292,7 +292,9 @@ func (c *Communicator) append(w *Work, o CallOption) error {
 func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.engine != nil && !w.ended {
+	if w.isCopy() {
+		w.end, w.wake = sync.Cond{L: &w.mu}, nil
+	} else if !w.ended {
 		return false
 	}
 	w.ctx, w.engine, w.args, w.lists = ctx, e, *a, nil
@@ -300,7 +302,9 @@ func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) boo
 		w.listed = *l // in memory of the caller
 		w.lists = &w.listed
 	}
-	w.end.L = &w.mu
-	w.ended, w.failed, w.err, w.done = false, nil, nil, nil
+	w.ended, w.failed, w.err, w.done, w.begun, w.stopped = false, nil, nil, nil, 0, 0
 	return true
 }
+
+// isCopy reports whether no call was started with w: it is zero, or a copy of another Work.
+func (w *Work) isCopy() bool { return w.end.L != sync.Locker(&w.mu) }
