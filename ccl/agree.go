@@ -114,7 +114,7 @@ func differingFact(texts [][]byte) error {
 // group is intact. WithWork is an *InvalidArgumentError. Other errors are those of AllGather.
 func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int, opts ...CallOption) ([]int, error) {
 	if workOf(opts) != nil {
-		return nil, c.Reject(ctx, &InvalidArgumentError{"exchange", "it returns what ranks bring, and cannot run asynchronously by WithWork"})
+		return nil, c.Reject(ctx, notAsynchronous("exchange"))
 	}
 	var reason []byte
 	if failed != nil {

@@ -32,12 +32,18 @@ func (c *Communicator) makeCall(ctx context.Context, a *arguments, l *lists, opt
 	return c.engine.run(ctx, a, l, opts)
 }
 
-// start starts a call that the caller ends by engine.end.
+// start starts a call that the caller ends by engine.end. It rejects WithWork.
 func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOption) error {
 	if err := c.awaitTurn(ctx, coll, opts); err != nil {
 		return err
 	}
-	return c.engine.start(ctx, coll, opts)
+	if err := c.engine.start(ctx, coll, opts); err != nil {
+		return err
+	}
+	if workOf(opts) != nil {
+		return c.engine.end(c.engine.rejectCall(&arguments{coll: coll}, opts, notAsynchronous(coll.String())))
+	}
+	return nil
 }
 
 // awaitTurn waits, before a synchronous call, for the asynchronous ones.

@@ -120,22 +120,11 @@ func WithTorchNames(opts ...CallOption) CallOption {
 }
 
 func mergeCallOptions(opts []CallOption) (o CallOption) {
-	for _, next := range opts {
-		if next.algorithm != "" {
-			o.algorithm = next.algorithm
-		}
-		if next.label != "" {
-			o.label = next.label
-		}
-
-		if next.key != "" {
-			o.key = next.key
-		}
-		if next.timeout != 0 {
-			o.timeout = next.timeout
-		}
-		o.queued = o.queued || next.queued
-		o.torch = o.torch || next.torch
+	for i := range opts {
+		next := &opts[i]
+		o.algorithm, o.label, o.key = cmp.Or(next.algorithm, o.algorithm), cmp.Or(next.label, o.label), cmp.Or(next.key, o.key)
+		o.timeout, o.work = cmp.Or(next.timeout, o.timeout), cmp.Or(next.work, o.work)
+		o.queued, o.torch = o.queued || next.queued, o.torch || next.torch
 	}
 	return o
 }

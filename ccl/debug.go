@@ -15,7 +15,7 @@ var seal = maphash.MakeSeed()
 
 // asynchronous returns the options of a call that the caller starts and does not wait for.
 func (e *engine) asynchronous(o CallOption) CallOption {
-	o.queued = true
+	o.queued, o.work = true, nil
 	if e.isDebug {
 		o.started = caller(false)
 	}

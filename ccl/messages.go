@@ -251,6 +251,8 @@ func (ms *messages) checkMessage(ctx context.Context, r *p2p.Request, o CallOpti
 	switch {
 	case ctx == nil:
 		return nilContext(what)
+	case o.work != nil:
+		return notAsynchronous(what)
 	case !r.Sending && r.Peer == AnySource:
 	case ms.engine.isOutside(r.Peer, o):
 		return &InvalidArgumentError{what, "the other rank " + ms.engine.outside()}

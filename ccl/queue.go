@@ -67,6 +67,7 @@ func (q *queue) serveFirst() (more bool) {
 			err = q.engine.errorSince(w.args.coll, q.engine.seq, "", w.opts[:],
 				fmt.Errorf("ccl: %v: a kernel ended the goroutine of the call by runtime.Goexit", w.args.coll))
 		}
+
 		w.stopped = time.Since(origin)
 		q.unasked.noteFailed(w, err)
 		more = q.remove(w, err)
@@ -74,6 +75,7 @@ func (q *queue) serveFirst() (more bool) {
 			go q.start()
 		}
 	}()
+
 	if w.sums.on {
 		if w.sums.on = q.engine.holds.life.HoldOpen(); w.sums.on { // until the last look at the buffers
 			defer q.engine.holds.drop() //nolint:errcheck // Close has returned already

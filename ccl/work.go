@@ -248,7 +248,11 @@ func (w *Work) finish(err error) {
 // alone.
 //
 // w is zero, or its call has ended and no goroutine waits for it any more: then it is used again,
-// and nothing is allocated. A nil w has no effect.
+// also with another communicator, and nothing is allocated. A nil w has no effect; of several
+// Works the last one counts.
+//
+// Functions that return more than an error, such as Split and Exchange, and messages reject the
+// option with *InvalidArgumentError.
 //
 // A synchronous call whose context or timeout ends while it waits for the calls that were started
 // before it is rejected.
@@ -262,6 +266,11 @@ func workOf(opts []CallOption) (w *Work) {
 		}
 	}
 	return w
+}
+
+// notAsynchronous is the error of an operation that WithWork cannot start.
+func notAsynchronous(operation string) error {
+	return &InvalidArgumentError{operation, "WithWork starts collectives that return nothing but an error; Isend and Irecv start messages"}
 }
 
 // startWork starts a collective with the options o.
