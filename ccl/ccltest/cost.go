@@ -3,9 +3,9 @@ package ccltest
 import (
 	"context"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 )
 
 // costs compares the cost of single calls with the declared one. Cost is declared for blocks

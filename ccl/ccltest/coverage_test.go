@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"maps"
 	"os"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/algorithms/tree"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/coverage.md and the pictures of docs/guides/writing-an-algorithm.md")

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 	"github.com/goccl/goccl/transport"
 )
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 )
 
 // Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the medium and its delays,

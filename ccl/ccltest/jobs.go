@@ -1,10 +1,10 @@
 package ccltest
 
 import (
-	"github.com/goccl/goccl/test/calls"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 )
 
 // newCall returns a call of about count elements; k selects everything else.

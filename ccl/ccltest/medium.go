@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"reflect"
 	"runtime/debug"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/test/calls"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"

@@ -3,7 +3,6 @@ package ccltest
 import (
 	"encoding/xml"
 	"errors"
-	"github.com/goccl/goccl/test/calls"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/internal/verbs"
+	"github.com/goccl/goccl/test/calls"
 )
 
 // chartOf returns the messages of a call with four elements, on four ranks.

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"runtime"
 	"time"
+
+	"github.com/goccl/goccl/test/calls"
 )
 
 // state makes calls in two groups concurrently.

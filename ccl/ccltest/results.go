@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/goccl/goccl/test/calls"
 	"runtime"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/test/calls"
 )
 
 // run does the jobs on all ranks of g, and calls judge after each.

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// runFrame begins the line of the kernel's caller in a stack trace.
-const runFrame = "github.com/goccl/goccl/ccl/ccltest.(*group).runKernel("
+// runFrame is the kernel's caller in a stack trace.
+const runFrame = "github.com/goccl/goccl/ccl/ccltest.(*group).runKernel"
 
 // stack is the goroutines in one state with the same frames.
 type stack struct {
@@ -23,15 +24,15 @@ type stack struct {
 
 // frame is a function and its line. The last frame of a stack is of the function that started it,
 // with "created by" before its name.
-type frame struct{ function, file, line string }
+type frame launchenv.Frame
 
-func (f frame) String() string { return fmt.Sprintf("%s, %s:%s", f.function, f.file, f.line) }
+func (f frame) String() string { return fmt.Sprintf("%s, %s:%d", f.Function, f.File, f.Line) }
 
 // kernels reports whether the frame is of code that an author of kernels may have written.
 func (f frame) kernels() bool {
-	function := strings.TrimPrefix(f.function, creator)
-	if f.function == "" || strings.HasPrefix(function, suite) {
-		return strings.HasSuffix(f.file, "_test.go") // a kernel of the suite's own tests
+	function := strings.TrimPrefix(f.Function, creator)
+	if f.Function == "" || strings.HasPrefix(function, suite) {
+		return strings.HasSuffix(f.File, "_test.go") // a kernel of the suite's own tests
 	}
 	foreign := []string{"runtime.", "runtime/", "internal/", "sync.", "sync/", "syscall.", "testing.", "time.", "main.main",
 		"github.com/goccl/goccl/ccl.", "github.com/goccl/goccl/transport/", "github.com/goccl/goccl/internal/"}
@@ -55,11 +56,8 @@ func stacks() map[string]*stack {
 		n = runtime.Stack(buf, true)
 	}
 	all := make(map[string]*stack)
-	for i, text := range strings.Split(string(buf[:n]), "\n\n") {
-		if i == 0 {
-			continue // this goroutine
-		}
-		s := parseStack(text)
+	for _, g := range launchenv.ParseStacks(string(buf[:n]))[1:] { // the first is this goroutine
+		s := newStack(g)
 		key := fmt.Sprint(s.state, s.frames)
 		if all[key] == nil {
 			all[key] = s
@@ -69,27 +67,15 @@ func stacks() map[string]*stack {
 	return all
 }
 
-// parseStack reads the text of one goroutine: "goroutine 7 [select, 2 minutes]:", and then two
-// lines for each frame.
-func parseStack(text string) *stack {
-	lines := strings.Split(text, "\n")
-	_, state, _ := strings.Cut(lines[0], "[")
-	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",")
-
-	s := &stack{state: state}
-	for i := 1; i+1 < len(lines); i += 2 {
-		function, started := strings.CutPrefix(lines[i], creator)
-		if started {
-			function, _, _ = strings.Cut(function, " in goroutine")
-			function = creator + function
-		} else if at := strings.LastIndex(function, "("); at >= 0 {
-			function = function[:at]
-		}
-
-		position, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
-		colon := max(0, strings.LastIndex(position, ":"))
-		s.frames = append(s.frames, frame{function, position[:colon], strings.TrimPrefix(position[colon:], ":")})
+// newStack returns the stack of a goroutine.
+func newStack(g launchenv.Goroutine) *stack {
+	s := &stack{}
+	s.state, _, _ = strings.Cut(g.State, ",")
+	for _, f := range g.Frames {
+		s.frames = append(s.frames, frame(f))
+	}
+	if g.Creator != nil {
+		s.frames = append(s.frames, frame{creator + g.Creator.Function, g.Creator.File, g.Creator.Line})
 	}
 	return s
 }
@@ -144,7 +130,7 @@ func plural(n int, noun string) string {
 func kernelStacks() string {
 	var inside []*stack
 	for _, s := range stacks() {
-		at := slices.IndexFunc(s.frames, func(f frame) bool { return f.function+"(" == runFrame })
+		at := slices.IndexFunc(s.frames, func(f frame) bool { return f.Function == runFrame })
 		if at >= 0 {
 			s.frames = s.frames[:at]
 			inside = append(inside, s)
@@ -170,23 +156,27 @@ func newStacks(before map[string]*stack) string {
 // withFrames adds to a panic the lines of the kernel that led to it.
 func withFrames(err error) error {
 	if e, ok := errors.AsType[*ccl.KernelPanicError](err); ok {
-		return fmt.Errorf("%w%s", err, kernelFrames(string(e.Stack)))
+		return fmt.Errorf("%w%s", err, kernelFrames(e.Stack))
 	}
 	return err
 }
 
-// kernelFrames returns the innermost three functions of the kernel in the stack of a
-// panic.
-func kernelFrames(stack string) string {
-	_, stack, _ = strings.Cut(stack, "\npanic(")
-	_, stack, _ = strings.Cut(stack, "\n")
-	stack, _, _ = strings.Cut(stack, "\n"+runFrame)
+// kernelFrames returns the innermost three functions of the kernel in the stack of a panic.
+func kernelFrames(stack []byte) (text string) {
+	var frames []launchenv.Frame
+	if all := launchenv.ParseStacks(string(stack)); len(all) > 0 {
+		frames = all[0].Frames
+	}
+	frames = frames[slices.IndexFunc(frames, func(f launchenv.Frame) bool { return f.Function == "panic" })+1:]
 
-	text, most := "", 3
-	for _, f := range parseStack(stack).frames {
-		isForeign := strings.HasPrefix(f.function, "runtime.") || strings.HasPrefix(f.function, "github.com/goccl/goccl/ccl.")
-		if !isForeign && most > 0 {
-			text += fmt.Sprintf("\n  in %v", f)
+	most := 3
+	for _, f := range frames {
+		isForeign := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "github.com/goccl/goccl/ccl.")
+		switch {
+		case f.Function == runFrame:
+			return text
+		case !isForeign && most > 0:
+			text += fmt.Sprintf("\n  in %v", frame(f))
 			most--
 		}
 	}

@@ -1,12 +1,12 @@
 package ccltest
 
 import (
-	"github.com/goccl/goccl/test/calls"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl/internal/verbs"
+	"github.com/goccl/goccl/test/calls"
 	"github.com/goccl/goccl/transport"
 )
 
