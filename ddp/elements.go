@@ -42,7 +42,6 @@ func (v vector[T]) span() (first, end uintptr) {
 	return first, first + uintptr(bytesOf(v))
 }
 
-// bytesOf returns the length in bytes.
 func bytesOf(e elements) int { return e.count() * e.dtype().Size() }
 
 func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int) error {

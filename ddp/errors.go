@@ -44,7 +44,6 @@ func joinNames(names []string) string {
 	return strings.Join(shown, ", ") + more
 }
 
-// bucketError returns the error of a bucket.
 func (r *Reducer) bucketError(bucket int, err error) error {
 	var names []string
 	for _, i := range r.buckets[bucket].parameters {

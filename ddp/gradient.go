@@ -43,7 +43,6 @@ func (g *gradientOf[T]) beside() []T {
 	return g.fresh
 }
 
-// current returns the gradient.
 func (g *gradientOf[T]) current() []T {
 	if beside := g.beside(); beside != nil {
 		return beside

@@ -83,7 +83,6 @@ func isShapeOf(shape []int, elements int) bool {
 	return n == elements && (n > 0 || slices.Contains(shape, 0))
 }
 
-// writeTensors writes a file.
 func writeTensors(w io.Writer, tensors []Tensor, state []byte) error {
 	text, err := writeHeader(tensors, state)
 	if err != nil {
@@ -105,7 +104,6 @@ func writeTensors(w io.Writer, tensors []Tensor, state []byte) error {
 	return out.Flush()
 }
 
-// writeHeader returns the header of a file.
 func writeHeader(tensors []Tensor, state []byte) ([]byte, error) {
 	all, _, err := entries(tensors)
 	if err != nil {

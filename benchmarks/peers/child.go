@@ -62,7 +62,6 @@ func (c child) String() string {
 	return strings.Join(words, " ")
 }
 
-// lastLines returns the last n lines of text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

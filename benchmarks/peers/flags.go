@@ -51,10 +51,8 @@ type options struct {
 	overhead bool
 }
 
-// budgetMS is budget in milliseconds.
 func (o options) budgetMS() string { return strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64) }
 
-// computeUS is compute in microseconds.
 func (o options) computeUS() float64 { return float64(o.compute.Nanoseconds()) / 1e3 }
 
 // parseFlags parses the command line. For -h it writes the help to out

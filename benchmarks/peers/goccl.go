@@ -28,7 +28,6 @@ const (
 	gocclLauncher = "github.com/goccl/goccl/cmd/goccl"
 )
 
-// build builds programs of goccl.
 func (w workplace) build(ctx context.Context, packages ...string) error {
 	build := child{args: append([]string{"go", "build", "-o", w.dir}, packages...)}
 	if _, err := build.output(ctx, 5*time.Minute, graceTime); err != nil {

@@ -133,13 +133,11 @@ func setUpPeers(ctx context.Context, o options, w workplace, stderr io.Writer, a
 	return turns, strings.Join(titles, ", "), nil
 }
 
-// turn is one turn of a contestant.
 type turn struct {
 	table.Contestant
 	measure func(ctx context.Context, ranks int, o options) ([]table.Row, error)
 }
 
-// turnsOf are the turns of a library's entries.
 func turnsOf(l library, entries []entry) (turns []turn) {
 	for _, e := range entries {
 		turns = append(turns, turn{table.Contestant{Library: l.name, Entry: e.name}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {

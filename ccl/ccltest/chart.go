@@ -100,7 +100,6 @@ func (c *chart) time() {
 	}
 }
 
-// steps returns the number of steps.
 func (c *chart) steps() int {
 	last := 0
 	for _, all := range c.ranks {

@@ -23,7 +23,6 @@ const mostRanks = 16
 // power of two.
 var shortRanks = []int{1, 2, 3, 5, 8}
 
-// size is the size of a group.
 type size struct {
 	ranks int
 	w, h  int // extents of its topology; 0: as close to a square as possible

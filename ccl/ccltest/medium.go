@@ -78,7 +78,6 @@ type group struct {
 	culprit  atomic.Pointer[culprit] // the first
 }
 
-// rank is one rank of a group.
 type rank struct {
 	g     *group
 	me    int

@@ -67,7 +67,6 @@ func stacks() map[string]*stack {
 	return all
 }
 
-// newStack returns the stack of a goroutine.
 func newStack(g launchenv.Goroutine) *stack {
 	s := &stack{}
 	s.state, _, _ = strings.Cut(g.State, ",")

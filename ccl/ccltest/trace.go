@@ -9,7 +9,6 @@ import (
 	"github.com/goccl/goccl/ccl/internal/verbs"
 )
 
-// activity is what a rank is doing.
 type activity uint32
 
 const (

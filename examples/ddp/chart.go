@@ -72,7 +72,6 @@ func sketch(runs []*run, colours bool) string {
 	return asciigraph.PlotMany(rows, options...)
 }
 
-// savePlot draws the curves into a PNG file.
 func savePlot(runs []*run, path string) error {
 	p := plot.New()
 	p.Title.Text = "The same training on more ranks"

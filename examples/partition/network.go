@@ -96,7 +96,6 @@ func (n *network[F]) backward(ctx context.Context, dlogits *primitive.Tensor[F])
 	return err
 }
 
-// step moves all parameters.
 func (n *network[F]) step(rate, momentum F) {
 	for _, p := range []*parameters[F]{n.conv1.params, n.conv2.params, n.dense.params} {
 		p.step(rate, momentum)

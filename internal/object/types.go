@@ -18,7 +18,6 @@ type typeInfo struct {
 	fields     []field // of a struct: those that the walk looks at
 }
 
-// field is a field of a struct.
 type field struct {
 	index int
 	name  string
@@ -98,7 +97,6 @@ func (w *walk) lossOf(t reflect.Type) string {
 	return ""
 }
 
-// addFields adds the fields of a struct.
 func (w *walk) addFields(info *typeInfo, t reflect.Type) {
 	const methods = "or give %v the methods GobEncode and GobDecode"
 	sent := 0

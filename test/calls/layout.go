@@ -88,7 +88,6 @@ func total(counts []int) int {
 	return sum
 }
 
-// input returns the layout of rank's input.
 func (c *Call) input(rank int) layout {
 	switch contents := c.Coll.Traits().Input; {
 	case c.Coll.Traits().FromRoot && rank != c.Root:

@@ -130,7 +130,6 @@ func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
 	return acc
 }
 
-// operand returns the operand that an input becomes.
 func (o *oracle[T]) operand(op ccl.Op, x T) T {
 	if op == Premul {
 		return o.scaled(x)

@@ -29,7 +29,6 @@ var forms = func() []form {
 	return all
 }()
 
-// collective draws a call.
 func (d *drawing) collective(g *group, f form) {
 	c := d.call(g.size(), f)
 	opts, by := d.algorithm(g, c)
@@ -62,7 +61,6 @@ func (d *drawing) collective(g *group, f form) {
 	}
 }
 
-// call draws a call on some ranks.
 func (d *drawing) call(ranks int, f form) *calls.Call {
 	kind := &calls.Kinds[d.IntN(len(calls.Kinds))]
 	ops := kind.OpsFor(f.coll)

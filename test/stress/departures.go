@@ -98,7 +98,6 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 // A burst is a run of calls of one kind without a pause.
 type burst struct{ first, last int }
 
-// burst draws a burst.
 func (d *drawing) burst(g *group) {
 	f := forms[d.IntN(len(forms))]
 	if d.IntN(3) == 0 {
@@ -207,7 +206,6 @@ type exiting struct {
 	beside  sync.WaitGroup
 }
 
-// open makes a group.
 func (x *exiting) open(g *group) error {
 	var c *ccl.Communicator
 	var err error

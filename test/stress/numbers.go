@@ -43,7 +43,6 @@ func (n numbers[T]) data(event, rank, count int) []T {
 	return x
 }
 
-// same returns an error if the slices differ.
 func same[T ccl.Element](what string, got, want []T) error {
 	for i := range want {
 		if got[i] != want[i] {

@@ -130,7 +130,6 @@ func (d *drawing) events(pauses int, next func(g *group, t drawings)) {
 	}
 }
 
-// add appends a part to a rank's parts.
 func (d *drawing) add(rank int, text string, do func(r *run) error) {
 	d.addReady(rank, text, func() func(*run) error { return do })
 }
@@ -159,7 +158,6 @@ func (d *drawing) addAll(rank int, text string, n int, ready func(i int) func(r 
 	})
 }
 
-// pause delays a rank.
 func (d *drawing) pause(rank int) {
 	delay := time.Duration(d.IntN(200)) * time.Microsecond
 	d.add(rank, "pause", func(*run) error { time.Sleep(delay); return nil })

@@ -107,7 +107,6 @@ func (r *run) ended(e *ending, err error) error {
 	return err
 }
 
-// later records an operation that was started.
 func (r *run) later(ready *int, work *ccl.Work, e *ending) {
 	b := &started{part: r.part, ready: ready, work: work, ending: *e}
 	r.started = append(r.started, b)

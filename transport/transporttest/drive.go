@@ -42,7 +42,6 @@ func (r *rank) checkRole(e *transport.Arrival, role transport.Role) {
 	}
 }
 
-// makeCalls makes plain calls.
 func (r *rank) makeCalls(calls int) {
 	for range calls {
 		r.enter(r.nextArrival())
@@ -81,7 +80,6 @@ func (r *rank) makeCall(e *transport.Arrival, body func(b *rank)) error {
 // displsOf are the displacements that a rank brings to a call, if to any.
 func displsOf(rank int, seq uint64) []int { return []int{rank, int(seq)} }
 
-// runClaimed runs the bodies that Claim returns.
 func (r *rank) runClaimed(e *transport.Arrival, body func(b *rank)) error {
 	for b, ok := r.Claim(); ok; b, ok = r.Claim() {
 		err := catchFailure(func() {
@@ -160,7 +158,6 @@ func data(n int, key ...int) []byte {
 // mix spreads numbers that lie close to each other.
 func mix(x uint64) uint64 { return rand.NewPCG(x, 0).Uint64() }
 
-// checkSame fails unless got is want.
 func checkSame(got, want []byte, what string, args ...any) {
 	if bytes.Equal(got, want) {
 		return

@@ -228,7 +228,6 @@ var (
 	}
 )
 
-// cell is one cell of the table.
 type cell struct {
 	event *event
 	wait  string

@@ -19,7 +19,6 @@ func (h *harness) runGroupThatForms(play func(g *group)) {
 	})
 }
 
-// formGroup calls Group for this rank.
 func (r *rank) formGroup(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	return r.Endpoint.(transport.Groups).Group(ctx, number, slices.Clone(members))
 }
@@ -91,7 +90,6 @@ func (r *rank) exchangePayloads() {
 	r.makePayloadCall(func(q int) int { return min(5*q, transport.InlineBytes, r.PayloadLimit()) })
 }
 
-// numbersBelow returns the numbers below n.
 func numbersBelow(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)

@@ -131,7 +131,6 @@ func (m *meeting) enterCall() {
 	}
 }
 
-// startAndWait starts and waits.
 func (m *meeting) startAndWait() (err error) {
 	if m.wait.start != nil {
 		err = catchFailure(func() { m.wait.start(m.rank, m.e, m.peer) })

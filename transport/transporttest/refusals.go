@@ -18,7 +18,6 @@ func reason(rank int, seq uint64) string {
 	return why
 }
 
-// refuseCalls refuses the next calls.
 func (r *rank) refuseCalls(calls int) {
 	for range calls {
 		r.seq++

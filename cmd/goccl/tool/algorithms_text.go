@@ -79,7 +79,6 @@ on the longest chain in which each waits for the one before it; a view is one. M
 and store through a view, in multiples of one rank's input. A dash: not supported. The tables are for float32, equal lengths
 and default parameters; goccl explain has the costs of any call.`
 
-// write prints the catalogue.
 func (c catalogue) write(w io.Writer, p *page) error {
 	p.heading(1, "Algorithms")
 	p.paragraph("The modules that an entry in ccl.yaml can name.")

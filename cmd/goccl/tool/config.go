@@ -26,7 +26,6 @@ type checkCommand struct {
 // Run runs the command.
 func (c *checkCommand) Run(stdout io.Writer) error { return c.check(os.Stdin, stdout) }
 
-// check checks the files.
 func (c *checkCommand) check(stdin io.Reader, stdout io.Writer) error {
 	faulty := 0
 	files := orElse(slices.Concat(c.Config, c.Files), "")

@@ -183,7 +183,6 @@ type kept struct {
 	Why string `json:"why"`
 }
 
-// clean removes the leftovers.
 func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
 	r := removal{Removed: []shm.Leftover{}, Kept: []kept{}}
 	for _, l := range found {

@@ -322,7 +322,6 @@ func (w *world) connect() error {
 	return nil
 }
 
-// explain explains a call of this shape.
 func (w *world) explain(s ccl.Shape) *call {
 	c := &call{
 		Ranks: s.Ranks, Nodes: s.Nodes, Transport: w.Transport,
@@ -363,7 +362,6 @@ func (w *world) explain(s ccl.Shape) *call {
 	return c
 }
 
-// params returns the parameters of an entry.
 func (w *world) params(entry string) map[string]string {
 	params := map[string]string{}
 	for _, v := range w.Values {

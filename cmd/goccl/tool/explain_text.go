@@ -147,7 +147,6 @@ func withoutConstants(all [][]string, inCaption []string) (caption string, rows 
 	return strings.Join(same, ", "), rows
 }
 
-// row returns the cells of a call.
 func (c *call) row() []string {
 	row := []string{
 		c.Transport, strconv.Itoa(c.Ranks), strconv.Itoa(c.Nodes), c.Collective.String(), c.DType.String(), orDash(c.Op),

@@ -79,7 +79,6 @@ func (c *inspectCommand) read() (*inspect.Records, error) {
 	return inspect.Running(c.What, time.Now())
 }
 
-// list lists the running jobs.
 func (c *inspectCommand) list(stdout io.Writer) error {
 	if c.Trace != "" || c.Step != "" {
 		return errors.New("name a directory of flight recorders, or a running job")
@@ -91,7 +90,6 @@ func (c *inspectCommand) list(stdout io.Writer) error {
 	return show(stdout, c.JSON, jobs, func(w io.Writer) error { return writeJobs(w, jobs, time.Now()) })
 }
 
-// writeJobs writes a table of the running jobs.
 func writeJobs(w io.Writer, jobs []inspect.Listed, now time.Time) error {
 	if len(jobs) == 0 {
 		_, err := fmt.Fprintln(w, "no job of this user is running")

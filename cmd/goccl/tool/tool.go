@@ -61,7 +61,6 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
 	return status
 }
 
-// newParser returns the parser of the program.
 func newParser(options ...kong.Option) *kong.Kong {
 	var command struct {
 		Version kong.VersionFlag `help:"Show the version of the program, and of Go."`

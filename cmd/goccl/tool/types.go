@@ -54,7 +54,6 @@ var typeNotes = [][]string{
 	{"ccl.NewOp", "A user-defined operation, for one type."},
 }
 
-// describeTypes prints the table of types and operations.
 func describeTypes(w io.Writer, c *explainCommand) error {
 	p := c.page("--types")
 	p.heading(1, "Types and operations")

@@ -86,7 +86,6 @@ type fieldReader struct {
 	invalid []string
 }
 
-// row returns the row of the line.
 func (f *fieldReader) row() Row {
 	r := Row{
 		Contestant: Contestant{f.values["library"], f.values["entry"]},

@@ -24,7 +24,6 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	return program.Run(ctx, "goccl_allreduce", a.Ranks, stdout, stderr, a.measureAll)
 }
 
-// arguments is the command line.
 type arguments struct {
 	program.Line
 	compute time.Duration // before each call

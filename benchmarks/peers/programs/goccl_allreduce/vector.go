@@ -35,7 +35,6 @@ func (a arguments) newVector(rank int) (*vector, error) {
 	return v, err
 }
 
-// resize makes x that many elements.
 func (v *vector) resize(count int) {
 	if v.allocated != nil {
 		v.x = v.allocated[:count]
@@ -54,7 +53,6 @@ func (v *vector) round(i int) (time.Duration, error) {
 	return program.TimeTogether(v.operation)
 }
 
-// operation runs the measured operation.
 func (v *vector) operation() error {
 	if len(v.x) == 0 {
 		return dist.Barrier()

@@ -24,7 +24,6 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	return program.Run(ctx, "goccl_ddp", a.Ranks, stdout, stderr, a.measure)
 }
 
-// arguments is the command line.
 type arguments struct {
 	program.Line
 	name     string // of the workload, for the row

@@ -12,7 +12,6 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// steps are the steps of one rank.
 type steps struct {
 	rank, ranks int
 	reducer     *ddp.Reducer

@@ -7,7 +7,6 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/svg"
 )
 
-// look is the appearance of a line.
 type look struct {
 	color  string
 	stroke string // width and dashes, as attributes
@@ -70,7 +69,6 @@ func (k look) draw(p *svg.Picture, points []xy) {
 	}
 }
 
-// path returns the path through points.
 func path(points []xy) (d string) {
 	for i, at := range points {
 		d += fmt.Sprintf("%c%.1f,%.1f", "ML"[min(i, 1)], at.x, at.y)

@@ -122,7 +122,6 @@ func (r *row) algorithmsFirst() []*line {
 	return all
 }
 
-// look returns the look of the i-th line.
 func (l *line) look(i int) look {
 	if l.yardstick != "" {
 		return yardsticks[l.yardstick].look

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// examineDirectory examines the directory of segments.
 func examineDirectory(dir string) directory {
 	d := directory{path: dir}
 	var fs unix.Statfs_t

@@ -116,7 +116,6 @@ func (p *Plan) checkComputing() error {
 	return nil
 }
 
-// checkRanks checks a number of ranks.
 func (p *Plan) checkRanks(n int) error {
 	switch {
 	case n < 1 || n > config.MaxRanks:

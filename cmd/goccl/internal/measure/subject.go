@@ -128,5 +128,4 @@ func (b *bench[T]) countWrong(phase int) (n int) {
 	return n
 }
 
-// awaitAll waits for all ranks.
 func (b *bench[T]) awaitAll() error { return b.comm.Barrier(background) }

@@ -121,7 +121,6 @@ func (f *File) read(root strictyaml.Node) error {
 	return err
 }
 
-// readEntries reads the entries to compare.
 func (f *File) readEntries(n strictyaml.Node) error {
 	f.Setup.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
 	return readList(&f.Setup.Entries, f.readValue(measure.OfAlgorithm))(n)

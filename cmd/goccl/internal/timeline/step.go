@@ -23,7 +23,6 @@ type step struct {
 	ranks  []rankStep
 }
 
-// rankStep is a step of one rank.
 type rankStep struct {
 	rank     int
 	found    bool // the rank's records have it
@@ -205,7 +204,6 @@ func newStep(j *inspect.Records, g *inspect.Group, number int, of map[int][]peri
 	return s, begun
 }
 
-// partsOf returns the parts of a rank's step.
 func partsOf(marks []flight.Mark, p period, begun time.Time) (all []part) {
 	for i, m := range marks {
 		to := p.to
