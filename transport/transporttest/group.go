@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,19 +121,16 @@ func (h *harness) runGroup(play func(g *group)) {
 	}
 
 	err := catchFailure(func() { play(g) })
-	closed := catchFailure(func() {
-		g.run(func(r *rank) { failIfIn(r.Close(), "Close") })
-	})
-	if err == nil {
-		err = closed
-	}
-	failIf(err)
+	failIf(cmp.Or(err, catchFailure(g.closeRanks)))
 	g.freeAll()
 }
 
 func newGroup(n int, patience time.Duration) *group {
 	return &group{ranks: make([]*rank, n), patience: patience, stop: make(chan struct{})}
 }
+
+// closeRanks lets all ranks close their endpoints.
+func (g *group) closeRanks() { g.run(func(r *rank) { failIfIn(r.Close(), "Close") }) }
 
 // freeAll frees closed endpoints and closes them once more.
 func (g *group) freeAll() {

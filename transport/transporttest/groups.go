@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func (g *group) formGroups(numbers []uint64, members [][]int) []*group {
 			}
 		})
 		all.Wait()
-		for _, err := range append(errs, err) {
-			failIf(err)
-		}
+		failIf(cmp.Or(append(errs, err)...))
 	})
 	return groups
 }
@@ -68,7 +67,7 @@ func (g *group) formGroups(numbers []uint64, members [][]int) []*group {
 // closeAll closes and frees the endpoints of groups.
 func closeAll(groups ...*group) {
 	for _, g := range groups {
-		g.run(func(r *rank) { failIfIn(r.Close(), "Close") })
+		g.closeRanks()
 		g.freeAll()
 	}
 }

@@ -117,47 +117,33 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 	p := probe{a, coll, a.Kernels[coll]}
 	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, TwoLevels: p.TwoLevels, Native: p.Native, Refuses: []refusal{}}
-	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
-		for _, n := range costRanks {
-			t, err := arrange(kind, n)
-			if err != nil {
-				return d, err
-			}
+	err := p.eachTopology(costRanks, func(t *topology.Topology) {
+		for _, bytes := range costBytes {
+			d.Costs = append(d.Costs, p.cost(p.shape(ccl.Float32, ccl.Sum, bytes, t)))
+		}
+		if p.Eager {
+			s := p.shape(ccl.Float32, ccl.Sum, eagerBytes, t)
+			s.Eager = true
+			d.Costs = append(d.Costs, p.cost(s))
+		}
+	})
 
-			for _, bytes := range costBytes {
-				d.Costs = append(d.Costs, p.cost(p.shape(ccl.Float32, ccl.Sum, bytes, t)))
+	if err != nil || p.Supports == nil {
+		return d, err
+	}
+
+	err = p.eachTopology(supportRanks, func(t *topology.Topology) {
+		for _, s := range p.shapes(t) {
+			if p.tooFewRanks(s) {
+				continue
 			}
-			if p.Eager {
-				s := p.shape(ccl.Float32, ccl.Sum, eagerBytes, t)
-				s.Eager = true
-				d.Costs = append(d.Costs, p.cost(s))
+			d.Sampled++
+			if err := p.Supports(s); err != nil {
+				d.refuse(s, err.Error())
 			}
 		}
-	}
-
-	if p.Supports == nil {
-		return d, nil
-	}
-
-	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
-		for _, n := range supportRanks {
-			t, err := arrange(kind, n)
-			if err != nil {
-				return d, err
-			}
-
-			for _, s := range p.shapes(t) {
-				if p.tooFewRanks(s) {
-					continue
-				}
-				d.Sampled++
-				if err := p.Supports(s); err != nil {
-					d.refuse(s, err.Error())
-				}
-			}
-		}
-	}
-	return d, nil
+	})
+	return d, err
 }
 
 // probe queries a kernel.
@@ -165,6 +151,21 @@ type probe struct {
 	algorithm *ccl.Algorithm
 	coll      ccl.Collective
 	*ccl.Kernel
+}
+
+// eachTopology calls f with a topology of each kind that the algorithm has, for each number of
+// ranks.
+func (p probe) eachTopology(ranks []int, f func(*topology.Topology)) error {
+	for _, kind := range orElse(p.algorithm.Topologies, topology.Ring1D) {
+		for _, n := range ranks {
+			t, err := arrange(kind, n)
+			if err != nil {
+				return err
+			}
+			f(t)
+		}
+	}
+	return nil
 }
 
 func (p probe) shape(dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {

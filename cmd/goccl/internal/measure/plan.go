@@ -51,7 +51,7 @@ func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
-	checks := []func() error{
+	return checkAll([]func() error{
 		func() error {
 			return errors.Join(CheckTwins(p.Collectives), CheckTwins(p.Workloads), CheckTwins(p.DTypes), CheckTwins(p.Ops), CheckTwins(p.Ranks))
 		},
@@ -61,13 +61,7 @@ func (p *Plan) Validate() error {
 		func() error { return checkAll(p.Ops, CheckOp) },
 		p.checkComputing,
 		func() error { return checkAll(p.Ranks, p.checkRanks) },
-	}
-	for _, check := range checks {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, func(check func() error) error { return check() })
 }
 
 func checkAll[T any](values []T, check func(T) error) error {
