@@ -45,7 +45,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	slices.SortStableFunc(members, func(r, s int) int {
 		return cmp.Compare(c.engine.scratch.lengths.all[2*r+1], c.engine.scratch.lengths.all[2*s+1])
 	})
-	if c.engine.end(err) != nil || members == nil {
+	if err = c.engine.end(err); err != nil || members == nil {
 		return nil, err
 	}
 	made, err := c.group(ctx, number, members)

@@ -97,6 +97,30 @@ func TestNilContext(t *testing.T) {
 	require.True(t, ok)
 }
 
+// Every error of a call is a *CallError: of an ended context, a failed group and a closed one.
+func TestErrorsAreCallErrors(t *testing.T) {
+	ended, cancel := context.WithCancel(bg)
+	cancel()
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for name, call := range calls {
+			g := group(t, connect, 2)
+			requireCallErrors := func(when string, ctx context.Context) {
+				for r, err := range each(2, func(r int) error { return call(ctx, g[r]) }) {
+					_, ok := errors.AsType[*ccl.CallError](err)
+					require.True(t, ok, "%s, %s, rank %d: got %v", name, when, r, err)
+				}
+			}
+			requireCallErrors("the context has ended", ended)
+			g[0].Abort(errors.New("enough"))
+			requireCallErrors("the group has failed", bg)
+			for _, c := range g {
+				c.Close()
+			}
+			requireCallErrors("closed", bg)
+		}
+	})
+}
+
 // Calls on a communicator that New has not made return ErrInvalidCommunicator; its other methods
 // return zero values.
 func TestZeroCommunicator(t *testing.T) {
