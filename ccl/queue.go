@@ -141,7 +141,7 @@ func (q *queue) until(n uint64) <-chan struct{} {
 // is rejected when the calls before it are done.
 func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) error {
 	if ctx == nil {
-		return q.giveUp(coll, nilContext(coll.String()))
+		return q.giveUp(coll, opts, nilContext(coll.String()))
 	}
 
 	q.engine.waiting.Add(1)
@@ -172,9 +172,9 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 				late = time.After(limit)
 				continue
 			}
-			return q.giveUp(coll, q.engine.cancelled(coll, transport.ContextError(ctx)))
+			return q.giveUp(coll, opts, q.engine.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
-			return q.giveUp(coll, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
+			return q.giveUp(coll, opts, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
 				coll, &transport.TimeoutError{By: q.engine.rank, After: limit}))
 		}
 
@@ -186,10 +186,10 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 }
 
 // giveUp adds a call to the queue that rejects its call number. It returns err.
-func (q *queue) giveUp(coll Collective, err error) error {
+func (q *queue) giveUp(coll Collective, opts []CallOption, err error) error {
 	w := &Work{engine: q.engine}
 	w.ctx, w.args.coll, w.rejection, w.gaveUp = context.Background(), coll, err, true
-	w.opts[0].queued = true
+	w.opts[0] = q.engine.asynchronous(mergeCallOptions(opts))
 	w.end.L = &w.mu
 	q.append(w)
 	return err
