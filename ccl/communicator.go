@@ -68,7 +68,7 @@ func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 // program waited.
 //
 // A rank can thus report why it fails even if the program exits at once. f gets the communicator
-// that failed; it must not make calls on it. Several goroutines may call f at a time.
+// that failed; it must return and not make calls on it. Several goroutines may call f at a time.
 func WithFailures(f func(c *Communicator, err *CallError)) Option {
 	return Option{failures: f}
 }

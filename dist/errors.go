@@ -20,7 +20,8 @@ var (
 	// ErrAlreadyInitialized: two calls of InitProcessGroup by one rank without a
 	// DestroyProcessGroup in between.
 	ErrAlreadyInitialized = errors.New("default process group has been initialized already")
-	// ErrNotDeployed: the input of a reduction is nil.
+	// ErrNotDeployed: the input of a reduction is nil. The Work of an asynchronous one has
+	// *InvalidBufferSizeError alone.
 	ErrNotDeployed = errors.New("the tensor is nil")
 	// ErrGoexit: a worker ended by runtime.Goexit instead of returning.
 	ErrGoexit = errors.New("worker ended by runtime.Goexit and did not return " +
