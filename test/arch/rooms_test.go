@@ -88,7 +88,7 @@ var rules = []rule{
 	{"cmd/goccl/internal/timeline", []string{"cmd/goccl/internal/inspect", "cmd/goccl/internal/svg", "internal/flight", "internal/text"}, nil, "it draws what inspect has read"},
 	{"cmd/goccl/internal/doctor", []string{"ccl", "ccl/config", "transport/shm", "internal/launchenv", "internal/reduce", "internal/cgroup", "internal/cores", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
 		"the doctor asks those who know"},
-	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "partition", "primitive", "ddp", "internal/cgroup", "internal/strictyaml", "internal/workload", "cmd/goccl/internal/..."}, nil,
+	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "partition", "primitive", "ddp", "internal/atomicfile", "internal/cgroup", "internal/strictyaml", "internal/workload", "cmd/goccl/internal/..."}, nil,
 		"what is measured is what programs use"},
 	{"examples/transport/arena", []string{"transport", "transport/shm"}, nil, "a transport has to be one that an outsider could have written"},
 	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "partition", "primitive", "ddp", "transport/mpi", "examples/..."}, heavy,

@@ -94,14 +94,14 @@ func (s *Setup) resolveOne(c *config.Config, algorithm string) error {
 
 // mistakeOf returns the first mistake about a key in an error of a configuration; any if key is "".
 func mistakeOf(err error, key string) *config.Error {
-	if all, ok := errors.AsType[config.Errors](err); ok {
-		if i := slices.IndexFunc(all, func(e *config.Error) bool { return key == "" || e.Key == key }); i >= 0 {
-			return all[i]
-		}
-		return nil
+	all, several := errors.AsType[config.Errors](err)
+	if e, ok := errors.AsType[*config.Error](err); ok && !several {
+		all = config.Errors{e}
 	}
-	if e, ok := errors.AsType[*config.Error](err); ok && (key == "" || e.Key == key) {
-		return e
+	for _, e := range all {
+		if key == "" || e.Key == key {
+			return e
+		}
 	}
 	return nil
 }

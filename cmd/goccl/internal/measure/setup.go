@@ -164,14 +164,12 @@ func (s *Setup) Resolve(ranks int) (*config.Settings, error) {
 }
 
 func (s *Setup) algorithm() string {
-	switch {
-	case slices.Contains(s.Entries, Auto):
+	if slices.Contains(s.Entries, Auto) {
 		return Auto
-	case len(s.variants()) > 0:
-		for _, v := range s.variants() {
-			if s.has(v.entry) {
-				return v.name()
-			}
+	}
+	for _, v := range s.variants() {
+		if s.has(v.entry) {
+			return v.name()
 		}
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/atomicfile"
 )
 
 // Fingerprint identifies the conditions of a Store's results.
@@ -138,9 +139,8 @@ func (s *Store) cell(job int, c measure.Case) string {
 
 // WriteFile writes a file atomically.
 func WriteFile(path string, text []byte) error {
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, text, 0o666); err != nil {
+	return atomicfile.Replace(path, false, func(f *os.File) error {
+		_, err := f.Write(text)
 		return err
-	}
-	return os.Rename(temporary, path)
+	})
 }
