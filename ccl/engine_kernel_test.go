@@ -239,6 +239,19 @@ func TestFoldToAllOfABroadcast(t *testing.T) {
 	})
 }
 
+// ScanToAll is rejected, on every transport, in collectives other than scans.
+func TestScanToAllOfAnAllReduce(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		odd := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			return c.View(func(v *ccl.View) error { return v.ScanToAll(v.Part()) })
+		}}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"odd": odd}))
+		for _, err := range each(2, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("odd")) }) {
+			require.ErrorContains(t, err, "the kernel calls ScanToAll, which scans have, in a call of all_reduce")
+		}
+	})
+}
+
 // A call does not succeed if its kernel drops the error of a reduction that was interrupted.
 func TestKernelDropsFailedFold(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} { // elsewhere folds are not cut short

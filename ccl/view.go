@@ -159,11 +159,15 @@ func (v *View) Reduce(dst Buffer, at int) error {
 // of every rank's output the result so far: in a scan including that rank's own input; in an
 // exclusive scan without it, and nothing on rank 0. Every rank does its Part.
 func (v *View) ScanToAll(part Range) error {
+	c := v.call
+	if collectives[c.coll].view != scanToAll {
+		return c.misuse(fmt.Errorf("the kernel calls ScanToAll, which scans have, in a call of %s", c.coll))
+	}
 	lo, hi, err := v.bytes(part)
 	if err != nil || lo == hi {
 		return err
 	}
-	v.call.reducer.Reset()
+	c.reducer.Reset()
 	return v.inputs.scanToAll(v, lo, hi)
 }
 
