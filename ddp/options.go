@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 )
@@ -44,12 +45,8 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.BucketBytes == 0 {
-		o.BucketBytes = 25 << 20
-	}
-	if o.FirstBucketBytes == 0 {
-		o.FirstBucketBytes = 1 << 20
-	}
+	o.BucketBytes = cmp.Or(o.BucketBytes, 25<<20)
+	o.FirstBucketBytes = cmp.Or(o.FirstBucketBytes, 1<<20)
 }
 
 // text returns what all ranks have in common.

@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/goccl/goccl/ccl"
@@ -34,11 +35,7 @@ func (s *step) reset() {
 }
 
 // noteMistake keeps the first mistake in a call of Ready for Wait.
-func (s *step) noteMistake(mistake error) {
-	if s.mistake == nil {
-		s.mistake = mistake
-	}
-}
+func (s *step) noteMistake(mistake error) { s.mistake = cmp.Or(s.mistake, mistake) }
 
 // begin begins a step, if it has not begun.
 func (r *Reducer) begin() {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,8 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 // describe checks the job and returns it as the launcher wants it.
 func (j *Job) describe() (*launcher.Spec, error) {
 	job := &launcher.Spec{
-		Ranks: j.Ranks, Environment: j.Env, Stdout: j.Stdout, Stderr: j.Stderr, Grace: j.Grace, Memory: memory,
+		Ranks: j.Ranks, Environment: j.Env, Stdout: cmp.Or(j.Stdout, io.Discard), Stderr: cmp.Or(j.Stderr, io.Discard),
+		Grace: cmp.Or(j.Grace, defaultGrace), Memory: memory,
 		Pin: map[Pinning]launcher.Pinning{PinAuto: launcher.PinDefault, PinOn: launcher.PinOn, PinOff: launcher.PinOff}[j.Pin],
 	}
 
@@ -139,20 +141,12 @@ func (j *Job) describe() (*launcher.Spec, error) {
 		job.Program, err = launcher.Find(j.Program)
 		job.Args = append([]string{j.Program}, args...)
 	}
-	if job.Grace == 0 {
-		job.Grace = defaultGrace
-	}
 	if job.Environment == nil {
 		job.Environment = os.Environ()
 	}
 	for _, v := range job.Environment { // where ranks write their flight recorders; those of dead ranks come from here
 		if dir, ok := strings.CutPrefix(v, "GOCCL_FLIGHT="); ok {
 			job.Flight = dir
-		}
-	}
-	for _, w := range []*io.Writer{&job.Stdout, &job.Stderr} {
-		if *w == nil {
-			*w = io.Discard
 		}
 	}
 	return job, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -115,11 +116,7 @@ func writeCores(w io.Writer, rows []table.Row) {
 	}
 
 	for _, at := range order {
-		cores := at.cores
-		if cores == "" {
-			cores = "unknown"
-		}
-		fmt.Fprintf(w, "%d ranks on cores %s: %s\n", at.ranks, cores, strings.Join(titles[at], "; "))
+		fmt.Fprintf(w, "%d ranks on cores %s: %s\n", at.ranks, cmp.Or(at.cores, "unknown"), strings.Join(titles[at], "; "))
 	}
 }
 

@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,9 +43,7 @@ func (g *group) supported(jobs []*calls.Call) ([]*calls.Call, error) {
 	for _, j := range jobs {
 		_, err := g.settings.Choose(g.shapeOf(j), "")
 		if err != nil {
-			if why == nil {
-				why = err
-			}
+			why = cmp.Or(why, err)
 			continue
 		}
 

@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,9 +36,7 @@ func newSubject(a *ccl.Algorithm, opts []Option) *subject {
 	for _, o := range opts {
 		s.rankOrdered = s.rankOrdered || o.rankOrdered
 		s.more = append(s.more, o.sizes...)
-		if o.params != "" {
-			s.params = o.params
-		}
+		s.params = cmp.Or(o.params, s.params)
 	}
 	return s
 }

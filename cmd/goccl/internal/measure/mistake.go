@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,9 +72,7 @@ func faultyParams(setups []*Setup, v variant) error {
 		if err == nil {
 			return nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 
 	if first == nil {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 
@@ -41,10 +42,7 @@ func (b *bench[T]) addSynchronisation() {
 }
 
 func (b *bench[T]) addYardstick(k *subject[T]) {
-	k.library, k.parts, k.buckets = Yardstick, max(1, k.parts), b.private
-	if k.ranks == 0 {
-		k.ranks = b.c.Ranks
-	}
+	k.library, k.ranks, k.parts, k.buckets = Yardstick, cmp.Or(k.ranks, b.c.Ranks), max(1, k.parts), b.private
 	b.subjects = append(b.subjects, k)
 }
 

@@ -128,9 +128,7 @@ func (f *File) readEntries(n strictyaml.Node) error {
 
 // readParams reads the values of parameters, by entry and key.
 func (f *File) readParams(n strictyaml.Node) error {
-	if f.Setup.EntriesBy == "" {
-		f.Setup.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
-	}
+	f.Setup.EntriesBy = cmp.Or(f.Setup.EntriesBy, fmt.Sprintf("%s:%d", f.Path, n.Line))
 
 	return n.Each(func(params strictyaml.Node, entry string) error {
 		f.values[value{measure.OfParam, entry}] = params.AtKey()

@@ -178,6 +178,9 @@ var cell = measure.Result{
 	},
 }
 
+// halfWritten is a file that a killed process has left: see package atomicfile.
+const halfWritten = ".goccl-0123456789abcdef-1"
+
 // Load finds the result of exactly the case that was saved, and ignores a half-written file.
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -189,7 +192,7 @@ func TestStore(t *testing.T) {
 	require.False(t, done)
 
 	require.NoError(t, s.Save(0, cell))
-	require.NoError(t, os.WriteFile(s.cell(0, cell.Case)+".new", []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells", halfWritten), []byte("{"), 0o600))
 	s, err = Open(dir, p, false)
 	require.NoError(t, err)
 	r, done, err := s.Load(0, cell.Case)
@@ -269,7 +272,7 @@ func TestFingerprintWithoutCells(t *testing.T) {
 	misspelt, corrected := Fingerprint{"1", "2", "3", "4"}, Fingerprint{"x", "2", "3", "4"}
 	_, err := Open(dir, misspelt, false)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells", "a.json.new"), []byte("{"), 0o600), "half written")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells", halfWritten), []byte("{"), 0o600))
 	s, err := Open(dir, corrected, false)
 	require.NoError(t, err)
 	require.NoError(t, s.Save(0, cell))
