@@ -29,7 +29,7 @@ LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|Covera
 # Tests that make test runs with fewer cases: those that look at -short.
 SHORT = ^Test(Conformance|MappedConformance|Transport|TransportCarried|Naive|Test|Victim)$$
 
-test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 5; nothing under an MPI
+test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 3; nothing under an MPI
 	$(GO) test -short -vet=off -skip '$(LONG)' ./...
 
 long: ## run what make test leaves out: the conformance suites whole, and tests that take long

@@ -18,10 +18,10 @@ const (
 )
 
 // shortRanks is the size of the largest group with -short.
-const shortRanks = 5
+const shortRanks = 3
 
 // Test runs all checks on a transport, each as a subtest and for several numbers of ranks: up to 8,
-// or up to 5 with -short.
+// or up to 3 with -short.
 // open returns the connected endpoints of a new group, by rank; if it cannot, it fails t.
 // Test closes the endpoints. open must not keep them: a closed endpoint has to become
 // garbage.
