@@ -28,19 +28,24 @@ func (o *initOptions) resolveFlight() error {
 	if dir := cmp.Or(o.flight, os.Getenv(flightVariable)); dir != "" {
 		o.recording = append(o.recording, ccl.WithFlight(dir))
 	}
-	value := os.Getenv(timesVariable)
-	if value == "" {
-		return nil
-	}
-
-	all, err := strconv.ParseBool(value)
-	if err != nil {
-		return &config.Error{File: "environment", Key: timesVariable, Message: fmt.Sprintf("%q is neither true nor false", value)}
-	}
+	all, err := boolVariable(timesVariable, false)
 	if all {
 		o.recording = append(o.recording, ccl.WithCallTimes())
 	}
-	return nil
+	return err
+}
+
+// boolVariable returns the value of an environment variable, by default value.
+func boolVariable(name string, value bool) (bool, error) {
+	text := os.Getenv(name)
+	if text == "" {
+		return value, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, &config.Error{File: "environment", Key: name, Message: fmt.Sprintf("%q is neither true nor false", text)}
+	}
+	return value, nil
 }
 
 // writeFlight writes the flight recorder if the worker has failed. Its own error tells more than

@@ -31,6 +31,7 @@ type initOptions struct {
 	ignored    []string
 	flight     string
 	recording  []ccl.Option // of the flight recorder
+	isWatching bool         // the launcher
 }
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
@@ -104,6 +105,9 @@ func ignore(format string, n int) InitOption {
 // An unknown variable whose name starts with GOCCL_ is an error that suggests the nearest known
 // one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same
 // values; the error names the first key that differs.
+//
+// If the torchrun, mpirun, mpiexec or srun that has started the process ends, its groups fail
+// within seconds, by an *AbortedError that names it, unless GOCCL_WATCH_LAUNCHER is false.
 //
 // The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by
 // name that the program links and that detects itself: shm if a launcher started the ranks as
@@ -180,6 +184,9 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		settings, medium, err = o.resolve(r.job)
 	}
 
+	if err == nil && o.isWatching {
+		err = r.watchLauncher()
+	}
 	if logger, invalid := requestedLogger(); invalid != nil && err == nil {
 		err = invalid
 	} else if o.logger == nil {
@@ -244,6 +251,9 @@ func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transpo
 	}
 
 	if err := o.resolveFlight(); err != nil {
+		return nil, medium, err
+	}
+	if o.isWatching, err = boolVariable(watchVariable, true); err != nil {
 		return nil, medium, err
 	}
 	cfg, err := o.load(j)

@@ -32,6 +32,7 @@ type job struct {
 	failed      *RankError                  // the first that ended with an error
 	giveUpTimer *time.Timer                 // for workers that may be stuck
 	leave       func(context.Context) error // of the transport by which the process has joined
+	orphaned    error                       // says that the launcher has ended; nil while it lives
 
 	running atomic.Int64  // workers that Spawn waits for
 	idle    chan struct{} // closed when running is 0
@@ -60,6 +61,8 @@ type rank struct {
 	timeout time.Duration   // of the last default group
 	leftAt  time.Time       // when it last called DestroyProcessGroup
 	drained error           // of drain, after a worker that returned nil
+
+	isWatching bool // its launcher
 }
 
 // newJob makes a job of that many ranks, or, unless l is nil, of l's one rank.
@@ -188,11 +191,7 @@ func (r *rank) take() []*ProcessGroup {
 // a message. It returns their errors and counts the unmatched receives.
 func (r *rank) drain(ctx context.Context) error {
 	r.job.mu.Lock()
-	groups := slices.Clone(r.groups)
-	if g := r.group.Load(); g != nil {
-		groups = append(groups, g)
-	}
-
+	groups := r.allGroups()
 	r.job.mu.Unlock()
 	var errs []error
 	for _, g := range groups {
@@ -271,10 +270,16 @@ func (j *job) groupsOf(r *rank) (groups []*ProcessGroup) {
 		if other == r {
 			continue
 		}
-		groups = append(groups, other.groups...)
-		if g := other.group.Load(); g != nil {
-			groups = append(groups, g)
-		}
+		groups = append(groups, other.allGroups()...)
+	}
+	return groups
+}
+
+// allGroups returns the rank's groups, the default group last. The caller holds job.mu.
+func (r *rank) allGroups() []*ProcessGroup {
+	groups := slices.Clone(r.groups)
+	if g := r.group.Load(); g != nil {
+		groups = append(groups, g)
 	}
 	return groups
 }

@@ -44,17 +44,14 @@ func FuzzKeyOfName(f *testing.F) {
 }
 
 func TestParseStat(t *testing.T) {
-	name, parent, start, ok := parseStat("26962 (hydra_pmi_proxy) S 26961 26961 26944 0 -1 4194304 300 0 0 0 0 0 0 0 20 0 1 0 8190345 3461120 780 18446744073709551615\n")
+	p, ok := parseStat("26962 (hydra_pmi_proxy) S 26961 26961 26944 0 -1 4194304 300 0 0 0 0 0 0 0 20 0 1 0 8190345 3461120 780 18446744073709551615\n")
 	require.True(t, ok)
-	require.Equal(t, "hydra_pmi_proxy", name)
-	require.Equal(t, 26961, parent)
-	require.Equal(t, "8190345", start)
-	name, parent, _, ok = parseStat("7 (a) b (c) S 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1")
+	require.Equal(t, Process{26962, "hydra_pmi_proxy", "S", 26961, "8190345"}, p)
+	p, ok = parseStat("7 (a) b (c) Z 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1")
 	require.True(t, ok)
-	require.Equal(t, "a) b (c", name)
-	require.Equal(t, 5, parent)
-	for _, text := range []string{"", "7", "7 (x", ") (", "7 (x) S 5", "7 (x) S y 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1"} {
-		_, _, _, ok := parseStat(text)
+	require.Equal(t, Process{7, "a) b (c", "Z", 5, "42"}, p)
+	for _, text := range []string{"", "7", "7 (x", ") (", "7 (x) S 5", "7 (x) S y 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1", "x (x) S 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1"} {
+		_, ok := parseStat(text)
 		require.False(t, ok, text)
 	}
 }

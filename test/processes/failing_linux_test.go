@@ -61,7 +61,12 @@ func playFailing(text string) {
 			return err
 		}
 		grads := make([]float32, 64)
-		for step := range steps {
+		begin, seconds := time.Now(), 0
+		for step := 0; step < steps || way == "endless"; step++ {
+			if way == "endless" && time.Since(begin) >= time.Duration(seconds)*time.Second {
+				fmt.Println("second", seconds)
+				seconds++
+			}
 			var opts []dist.CallOption
 			if way == "hang" && step == at {
 				opts = append(opts, dist.WithCallTimeout(500*time.Millisecond))
