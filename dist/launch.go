@@ -80,7 +80,14 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 	described := j.described()
 	described.Attempt = m.number
 	j.joinedBy(p)
-	endpoints, err := joinBy(ctx, p, described)
+	watched, stop := ctx, func() {}
+	if j.launched != nil {
+		watched, stop = j.watchEnds(ctx)
+	}
+	endpoints, err := joinBy(watched, p, described)
+	stop()
+	err = j.withEnd(err)
+
 	if err != nil && m.isOver() {
 		return nil, errElsewhere
 	}

@@ -213,9 +213,11 @@ func (k Kind) cause() Cause {
 	return Left
 }
 
-// within returns those of ranks that a job of size ranks has.
+// within returns those of ranks that a job of size ranks has, in ascending order, each once.
 func within(ranks []int, size int) []int {
-	return slices.DeleteFunc(slices.Clone(ranks), func(r int) bool { return r < 0 || r >= size })
+	known := slices.DeleteFunc(slices.Clone(ranks), func(r int) bool { return r < 0 || r >= size })
+	slices.Sort(known)
+	return slices.Compact(known)
 }
 
 // FollowWaits follows the waits from a rank, by the ranks' own reports: the error of a failed group

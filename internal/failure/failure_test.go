@@ -54,6 +54,7 @@ func TestBlame(t *testing.T) {
 		{"a rank that differs and is silent", []Rank{says(0, 5, mismatch, 1), {}}, Difference, []int{1}, 0},
 		{"ranks that differ", []Rank{says(0, 6, mismatch, 0, 1), says(1, 5, mismatch, 0, 1)}, Difference, []int{0, 1}, 1},
 		{"a rank that differs from none", []Rank{says(0, 6, mismatch, 0, 7), {}}, Difference, []int{0}, 0},
+		{"a rank that is named twice", []Rank{says(0, 6, mismatch, 1, 0, 1), {}}, Difference, []int{0, 1}, 0},
 		{"an error before a difference", []Rank{says(0, 5, 0), says(1, 6, mismatch, 1)}, ByItself, []int{0}, 0},
 		{"nothing to go by", []Rank{says(0, 6, lost), says(1, 7, lost)}, Unknown, nil, -1},
 		{"a rank that is none", []Rank{says(0, 6, lost, 7)}, Unknown, nil, -1},

@@ -69,8 +69,10 @@
 // The report of a worker is written before its peers learn of the failure. So a launcher
 // that sees a rank end because another failed finds the report of that other,
 // unless its process died without one (killed by a signal, os.Exit, a panic outside of
-// the worker) or is stuck. A report alone is no failure: the exit status of the process
-// determines whether its rank failed. Programs that do not use goccl never write one.
+// the worker) or is stuck. A report of the rank's own process alone is no failure: its exit
+// status determines whether the rank failed. If another process has written it, whose status a
+// pipe may hide, every report but one of a failed call is a failure. Programs that do not use
+// goccl never write one.
 //
 //	{"version":1, "rank":0, "pid":4181, "time":"2026-11-20T14:32:47.123502031+01:00",
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
@@ -95,6 +97,9 @@
 // ([SendValue], by package launch).
 //
 //	{"version":1, "pid":4181, "transport":"shm", "value":{"loss":0.41}}
+//
+// The launcher tells the ranks of the first one that has ended with status 0 ([Ended]), in the file
+// "ended" beside it. Ranks in InitProcessGroup then wait no longer for that rank.
 //
 // # Concurrency
 //

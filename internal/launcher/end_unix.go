@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // failure is why a job fails: a rank, a signal to the launcher, or the end of the context,
@@ -48,9 +46,7 @@ func (l *launcher) endIfBlamed(now bool) {
 		return
 	}
 	for i := range l.ranks {
-		if l.reports != "" {
-			l.ranks[i].Report, _ = launchenv.ReadReport(l.reports.failureFile(i)) // an unreadable report is ignored
-		}
+		l.readReport(i)
 	}
 	ranks := l.exits()
 	f.cause, f.blamed, f.reporter = blame(ranks, f.seen)

@@ -59,8 +59,18 @@ type Rank struct {
 	started, died time.Time
 }
 
-// Failed reports whether the rank ended by a signal or with another status than 0.
-func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 }
+// Failed reports whether the rank ended by a signal or with another status than 0, or failed behind
+// another process that ended with 0.
+func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 || r.hasHiddenFailure() }
+
+// hasHiddenFailure reports whether the rank ended with status 0 of another process than the one
+// that has reported the failure, such as a shell whose pipe ends in cat.
+//
+// A failed call alone is none: the program may have gone on.
+func (r Rank) hasHiddenFailure() bool {
+	return r.ended && r.Exit == 0 && r.Signal == 0 &&
+		r.Report != nil && r.Report.PID != r.PID && r.Report.Kind != launchenv.FailedCall
+}
 
 // crashed reports whether the rank, whose last output is given, ended like a Go program that
 // crashed, or like `go run` of one.
@@ -74,6 +84,9 @@ func (r Rank) status() int {
 	if r.Signal != 0 {
 		return statusSignal + int(r.Signal)
 	}
+	if r.hasHiddenFailure() {
+		return statusFailed
+	}
 	return r.Exit
 }
 
@@ -84,6 +97,9 @@ func (r Rank) How() string {
 	}
 	if r.Exit == StatusUnknown {
 		return "an unknown status, because another part of the launching program has waited for it"
+	}
+	if r.hasHiddenFailure() {
+		return "exit status 0, but its program has failed: a shell passes on the status of the last program of a pipe, unless set -o pipefail"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
 	if name := SignalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {

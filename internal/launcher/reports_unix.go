@@ -57,6 +57,21 @@ func (d reports) variables(rank int) []string {
 	return []string{launchenv.ReportVariable + "=" + d.failureFile(rank), launchenv.ResultVariable + "=" + d.resultFile(rank)}
 }
 
+// readReport reads why a rank has failed, as far as it says. An unreadable report is ignored.
+func (l *launcher) readReport(i int) {
+	if l.reports != "" {
+		l.ranks[i].Report, _ = launchenv.ReadReport(l.reports.failureFile(i))
+	}
+}
+
+// reportEnd tells the other ranks that rank i has ended with status 0, since they would wait for
+// it in InitProcessGroup. The first such rank is enough.
+func (l *launcher) reportEnd(i int) {
+	if r := &l.ranks[i]; l.reports != "" && !l.isShort && !r.Failed() {
+		l.isShort = (&launchenv.Ended{Version: 1, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
+	}
+}
+
 // readResults reads what the ranks have reported beside failures, as far as it is readable.
 func (l *launcher) readResults() {
 	for i := range l.ranks {

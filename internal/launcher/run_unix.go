@@ -22,7 +22,8 @@ type launcher struct {
 	program string // path of this program
 	started time.Time
 	ranks   []rank
-	running int // ranks that were started and have not finished
+	running int  // ranks that were started and have not finished
+	isShort bool // the ranks were told that one has finished
 
 	outputs [2]*output // standard output and standard error
 	null    *os.File   // standard input of ranks other than 0

@@ -23,6 +23,7 @@ func (l *launcher) watch(ctx context.Context) {
 		case i := <-l.finished:
 			l.ranks[i].isFinished = true
 			l.running--
+			l.reportEnd(i)
 		case s := <-l.Signals:
 			l.endBySignal(s.(syscall.Signal))
 
@@ -54,6 +55,7 @@ func (l *launcher) recordExit(c child) {
 	} else {
 		r.Exit = status.ExitStatus()
 	}
+	l.readReport(i)
 
 	switch {
 	case l.ending.begun:
