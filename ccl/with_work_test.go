@@ -24,12 +24,6 @@ func TestWithWorkIsRejected(t *testing.T) {
 		"Form": func(c *ccl.Communicator, opts ...ccl.CallOption) error {
 			return second(c.Form(bg, [][]int{{0}}, opts...))
 		},
-		"Agree": func(c *ccl.Communicator, opts ...ccl.CallOption) error {
-			return ccl.Agree(bg, c, nil, []ccl.Fact{{Name: "a", Value: "b"}}, opts...)
-		},
-		"Exchange": func(c *ccl.Communicator, opts ...ccl.CallOption) error {
-			return second(ccl.Exchange(bg, c, nil, []int{1}, opts...))
-		},
 		"Send": func(c *ccl.Communicator, opts ...ccl.CallOption) error { return ccl.Send(bg, c, x, 0, 0, opts...) },
 		"Recv": func(c *ccl.Communicator, opts ...ccl.CallOption) error {
 			return second(ccl.Recv(bg, c, x, 0, 0, opts...))

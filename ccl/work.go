@@ -251,7 +251,7 @@ func (w *Work) finish(err error) {
 // also with another communicator, and nothing is allocated. A nil w has no effect; of several
 // Works the last one counts.
 //
-// Functions that return more than an error, such as Split and Exchange, and messages reject the
+// Functions that return more than an error, such as Split, and messages reject the
 // option with *InvalidArgumentError.
 //
 // A synchronous call whose context or timeout ends while it waits for the calls that were started

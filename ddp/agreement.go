@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -16,15 +17,15 @@ type presence struct {
 	Memory  []memory
 }
 
-// agree returns the same error on all ranks, unless their arguments are right and the same. It
-// returns whether New makes the gradients, and whether a rank has debug.
-func agree(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts *Options) (views, isDebug bool, err error) {
+// compareArguments returns the same error on all ranks, unless their arguments are right and the
+// same. It returns whether New makes the gradients, and whether a rank has debug.
+func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts *Options) (views, isDebug bool, err error) {
 	comm := group.Communicator()
 	views, mistake := checkArguments(params, opts)
 
 	selector := comm.Selector()
 	here := presence{Debug: selector != nil && selector.Debug(), Process: process()}
-	var facts []ccl.Fact
+	var facts []agree.Fact
 	if mistake == nil {
 		here.Memory = listMemory(params, opts.Buffers)
 		facts = describe(params, views, opts)
@@ -34,8 +35,8 @@ func agree(ctx context.Context, group *dist.ProcessGroup, params []Parameter, op
 		return false, false, fmt.Errorf("ddp: %w", err)
 	}
 
-	err = ccl.Agree(ctx, comm, mistake, facts, ccl.WithLabel("ddp.New"), ccl.WithKey("ddp.New"))
-	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+	err = agree.Compare(ctx, comm, mistake, facts, ccl.WithLabel("ddp.New"), ccl.WithKey("ddp.New"))
+	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
 		return false, false, invalid("ddp.New", "%v", rejected)
 	}
 	if err != nil {
@@ -52,9 +53,9 @@ func agree(ctx context.Context, group *dist.ProcessGroup, params []Parameter, op
 }
 
 // describe returns what all ranks must have in common.
-func describe(params []Parameter, views bool, opts *Options) (facts []ccl.Fact) {
+func describe(params []Parameter, views bool, opts *Options) (facts []agree.Fact) {
 	add := func(value string, name string, args ...any) {
-		facts = append(facts, ccl.Fact{Name: fmt.Sprintf(name, args...), Value: value})
+		facts = append(facts, agree.Fact{Name: fmt.Sprintf(name, args...), Value: value})
 	}
 	for i, p := range params {
 		add(p.tensor.text(), "parameter %d", i)
@@ -72,7 +73,7 @@ func describe(params []Parameter, views bool, opts *Options) (facts []ccl.Fact) 
 	return facts
 }
 
-// difference returns the facts that differ between ranks, if that is the error of ccl.Agree.
+// difference returns the facts that differ between ranks, if that is the error of agree.Compare.
 func difference(err error) *ccl.MismatchError {
 	m, _ := err.(*ccl.MismatchError) //nolint:errorlint // one that is wrapped is the failure of the call itself
 	return m

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
@@ -125,7 +126,7 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 	facts := c.facts()
 	if errors.Is(err, fs.ErrNotExist) {
 		absent, err = err, nil
-		facts = []ccl.Fact{{Name: "file", Value: "it does not exist"}}
+		facts = []agree.Fact{{Name: "file", Value: "it does not exist"}}
 	}
 	if err := r.agreeOnFile(ctx, "ddp.Load", path, err, facts); err != nil {
 		return err
@@ -148,14 +149,14 @@ var beforeAgreement = func() {}
 
 // agreeOnFile is the last call of Save and Load, to which all ranks come at once. It returns nil if
 // no rank has failed and all have the same facts, and otherwise an error on all.
-func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed error, facts []ccl.Fact) error {
+func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed error, facts []agree.Fact) error {
 	beforeAgreement()
 	ctx = context.WithoutCancel(ctx) // its end could fail on this rank what has succeeded on others
-	err := ccl.Agree(ctx, r.comm, failed, facts, ccl.WithLabel(key), ccl.WithKey(key))
+	err := agree.Compare(ctx, r.comm, failed, facts, ccl.WithLabel(key), ccl.WithKey(key))
 	if err == nil {
 		return nil
 	}
-	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
 		if len(rejected.Ranks) == r.comm.Size() || key == "ddp.Save" { // where rank 0 has the file
 			return &CheckpointError{path, rejected.Err.Error(), failed}
 		}

@@ -56,7 +56,7 @@ type parameter struct {
 func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts Options) (*Reducer, error) {
 	opts.setDefaults()
 	opts.Buffers = slices.Clone(opts.Buffers)
-	views, isDebug, err := agree(ctx, group, params, &opts)
+	views, isDebug, err := compareArguments(ctx, group, params, &opts)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/atomicfile"
 )
 
@@ -143,12 +144,12 @@ type contents struct {
 }
 
 // facts returns what all ranks must have read.
-func (c *contents) facts() []ccl.Fact {
-	facts := []ccl.Fact{{Name: "file", Value: "it exists"}}
+func (c *contents) facts() []agree.Fact {
+	facts := []agree.Fact{{Name: "file", Value: "it exists"}}
 	for i, t := range c.tensors {
-		facts = append(facts, ccl.Fact{Name: fmt.Sprint("tensor ", i), Value: t})
+		facts = append(facts, agree.Fact{Name: fmt.Sprint("tensor ", i), Value: t})
 	}
-	return append(facts, ccl.Fact{Name: "state", Value: fmt.Sprintf("%.80s", c.state)}, ccl.Fact{Name: "checksum", Value: c.checksum})
+	return append(facts, agree.Fact{Name: "state", Value: fmt.Sprintf("%.80s", c.state)}, agree.Fact{Name: "checksum", Value: c.checksum})
 }
 
 // readFile reads the tensors, which it does not change, and the state from a file.

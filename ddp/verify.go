@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 )
 
 // verifySteps is how many steps lie between two comparisons of parameters, with debug.
@@ -53,13 +54,13 @@ func (r *Reducer) verifiesStep() bool {
 
 // compareParameters returns an error that has a difference if parameters of ranks differ.
 func (r *Reducer) compareParameters(ctx context.Context) error {
-	var facts []ccl.Fact
+	var facts []agree.Fact
 	for i, p := range r.params {
 		sum := crc32.New(castagnoli)
 		if err := p.elements.encode(sum); err != nil {
 			return err
 		}
-		facts = append(facts, ccl.Fact{Name: fmt.Sprint("parameter ", i), Value: fmt.Sprintf("%q, CRC %08x", p.name, sum.Sum32())})
+		facts = append(facts, agree.Fact{Name: fmt.Sprint("parameter ", i), Value: fmt.Sprintf("%q, CRC %08x", p.name, sum.Sum32())})
 	}
-	return ccl.Agree(ctx, r.comm, nil, facts, ccl.WithLabel("checksums of parameters"), ccl.WithKey("ddp checksums of parameters"))
+	return agree.Compare(ctx, r.comm, nil, facts, ccl.WithLabel("checksums of parameters"), ccl.WithKey("ddp checksums of parameters"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/object"
 	"github.com/goccl/goccl/internal/text"
 )
@@ -218,8 +219,8 @@ func (c *objects) agree(data []byte, failed error) ([]int, error) {
 	if failed != nil {
 		failed = &reasonOnly{failed} // ObjectError names the operation
 	}
-	all, err := ccl.Exchange(c.ctx, c.comm, failed, []int{len(data), c.limit}, c.opts[:]...)
-	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+	all, err := agree.Exchange(c.ctx, c.comm, failed, []int{len(data), c.limit}, c.opts[:]...)
+	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
 		rank := rejected.Ranks[0]
 		if failed != nil {
 			rank = c.comm.Rank()

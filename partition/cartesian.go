@@ -81,7 +81,7 @@ func (p *Partition) Sub(ctx context.Context, kept ...bool) (*Partition, error) {
 		}
 	}
 
-	if err := agree(ctx, p.comm, "kept dimensions", axes); err != nil {
+	if err := compareValue(ctx, p.comm, "kept dimensions", axes); err != nil {
 		return nil, err
 	}
 	group, err := p.groupAlong(ctx, axes)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/object"
 )
 
@@ -55,7 +56,7 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 	if !p.Active() {
 		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
 	}
-	if err := agree(ctx, p.comm, "root", root); err != nil {
+	if err := compareValue(ctx, p.comm, "root", root); err != nil {
 		return data, err
 	}
 	ranks := make([]int, p.Size())
@@ -87,8 +88,8 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 // need to know neither the lengths nor, with an interface type, the types of the others' data.
 //
 // Returns ErrInactive on an inactive worker, without communication. If a worker's data cannot be
-// encoded, as for BroadcastData, or has more than 64 MiB, all workers get *ccl.RejectedError, and p
-// stays usable.
+// encoded, as for BroadcastData, or has more than 64 MiB, all workers get *agree.RejectedError, and
+// p stays usable.
 func AllGatherData[T any](ctx context.Context, p *Partition, data T) ([]T, error) {
 	if !p.Active() {
 		return nil, fmt.Errorf("partition: all_gather_data: %w", ErrInactive)
@@ -99,7 +100,7 @@ func AllGatherData[T any](ctx context.Context, p *Partition, data T) ([]T, error
 // gather returns the data of all ranks of c.
 func gather[T any](ctx context.Context, c *ccl.Communicator, operation string, data T) ([]T, error) {
 	text, err := encode(operation, data)
-	lengths, err := ccl.Exchange(ctx, c, err, []int{len(text)})
+	lengths, err := agree.Exchange(ctx, c, err, []int{len(text)})
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,6 @@
 //
 // Errors of communication are those of package ccl. [ErrInactive] is the error of a call that needs
 // an active worker. *ccl.InvalidArgumentError is a mistake in the arguments; where all workers see
-// it, all get it, and the partition stays usable, as after *ccl.RejectedError, which is an error of
-// some worker that all get. Workers that disagree on arguments get *ccl.MismatchError.
+// it, all get it, and the partition stays usable, as after *agree.RejectedError, which is an error
+// of some worker that all get. Workers that disagree on arguments get *ccl.MismatchError.
 package partition

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/partition"
 )
 
@@ -304,7 +305,7 @@ func TestDataThatCannotBeSent(t *testing.T) {
 		for _, bad := range []any{func() {}, make([]byte, 64<<20)} {
 			data := []any{nil, bad}[world.Rank()]
 			_, err := partition.AllGatherData(bg, world, data)
-			var rejected *ccl.RejectedError
+			var rejected *agree.RejectedError
 			if !errors.As(err, &rejected) || !slices.Equal(rejected.Ranks, []int{1}) {
 				errs = append(errs, fmt.Errorf("got %w", err))
 			}

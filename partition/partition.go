@@ -173,7 +173,7 @@ func (p *Partition) Cartesian(ctx context.Context, shape ...int) (*Partition, er
 	if err := checkShape(shape, p.Size()); err != nil {
 		return nil, p.comm.Reject(ctx, err)
 	}
-	if err := agree(ctx, p.comm, "shape", shape); err != nil {
+	if err := compareValue(ctx, p.comm, "shape", shape); err != nil {
 		return nil, err
 	}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 )
 
 // A Team is what all workers of a partition p know of another one after p.Teams: its active workers
@@ -39,8 +40,8 @@ type seat struct {
 
 // teams is Teams within another call, which all workers make with the same options.
 func (p *Partition) teams(ctx context.Context, operation string, how Option, others ...*Partition) ([]Team, error) {
-	call := []ccl.Fact{{Name: "call", Value: fmt.Sprintf("%s with options %d", operation, how)}, {Name: "partitions", Value: fmt.Sprint(len(others))}}
-	if err := ccl.Agree(ctx, p.comm, nil, call); err != nil {
+	call := []agree.Fact{{Name: "call", Value: fmt.Sprintf("%s with options %d", operation, how)}, {Name: "partitions", Value: fmt.Sprint(len(others))}}
+	if err := agree.Compare(ctx, p.comm, nil, call); err != nil {
 		return nil, err
 	}
 	var seats []seat
@@ -93,7 +94,7 @@ func assemble(operation string, number int, all [][]seat) (Team, error) {
 	return t, nil
 }
 
-// agree returns *ccl.MismatchError on all ranks if they have different values.
-func agree(ctx context.Context, c *ccl.Communicator, name string, value any) error {
-	return ccl.Agree(ctx, c, nil, []ccl.Fact{{Name: name, Value: fmt.Sprint(value)}})
+// compareValue returns *ccl.MismatchError on all ranks if they have different values.
+func compareValue(ctx context.Context, c *ccl.Communicator, name string, value any) error {
+	return agree.Compare(ctx, c, nil, []agree.Fact{{Name: name, Value: fmt.Sprint(value)}})
 }

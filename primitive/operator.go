@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/partition"
 )
@@ -110,7 +111,7 @@ func exchangeHeaders[T Number](ctx context.Context, g *group, c call, x *Tensor[
 
 	for r := range g.Size() {
 		if !slices.Equal(g.headerOf(r)[:dimsAt], g.header[:dimsAt]) {
-			return g.failed(ccl.Agree(ctx, g.comm, nil, []ccl.Fact{
+			return g.failed(agree.Compare(ctx, g.comm, nil, []agree.Fact{
 				{Name: "operator", Value: fmt.Sprint(g.kind, " in dimension ", g.header[operatorAt]>>8)},
 				{Name: "call", Value: c.String()},
 				{Name: "dtype", Value: ccl.DTypeOf[T]().String()},

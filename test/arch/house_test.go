@@ -26,7 +26,7 @@ var vague = []string{"place", "own", "left", "keep", "meet", "wrong", "bring", "
 	"said", "tell", "come", "still", "mine"}
 
 // library lists the packages that users' programs link.
-var library = []string{"dist", "ccl", "ccl/config", "ccl/internal/...", "algorithms", "algorithms/...", "topology",
+var library = []string{"dist", "ccl", "ccl/agree", "ccl/config", "ccl/internal/...", "algorithms", "algorithms/...", "topology",
 	"transport", "transport/local", "transport/shm", "transport/mpi", "transport/internal/...", "transport/mpi/internal/...",
 	"ddp", "partition", "primitive", "launch", "half", "internal/..."}
 

@@ -42,6 +42,7 @@ var rules = []rule{
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/strictyaml", "internal/text"}, nil,
 		"configuration stands on the engine, which knows a Selector only"},
+	{"ccl/agree", []string{"ccl", "transport"}, nil, "it stands on collectives, and transport writes ranks"},
 	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "topology", "transport", "transport/...", "test/calls", "internal/launchenv"}, []string{testify},
 		"the suite runs its subject on real transports, and shows its stacks"},
 	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
@@ -53,14 +54,14 @@ var rules = []rule{
 	{"algorithms/mpi", []string{"ccl", "transport"}, nil, "it calls the collectives of a transport"},
 	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
-	{"partition", []string{"ccl", "internal/object", "internal/rowmajor"}, nil, "partitions stand on groups, on any transport"},
+	{"partition", []string{"ccl", "ccl/agree", "internal/object", "internal/rowmajor"}, nil, "partitions stand on groups, on any transport"},
 	{"partition/partitiontest", []string{"partition", "ccl", "algorithms", "transport", "transport/..."}, nil, "it runs workers on real transports"},
-	{"primitive", []string{"partition", "ccl", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
+	{"primitive", []string{"partition", "ccl", "ccl/agree", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
-	{"dist", []string{"ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object", "internal/text"}, nil,
+	{"dist", []string{"ccl", "ccl/agree", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object", "internal/text"}, nil,
 		"the front door names the concrete parts"},
 	{"launch", []string{"transport/shm", "internal/launcher", "internal/launchenv", "internal/jsonfloat"}, nil, "it starts programs that need not use goccl"},
-	{"ddp", []string{"dist", "ccl", "half", "internal/atomicfile", "internal/jsonfloat"}, nil, "a training program could have written it"},
+	{"ddp", []string{"dist", "ccl", "ccl/agree", "half", "internal/atomicfile", "internal/jsonfloat"}, nil, "a training program could have written it"},
 	{"test/calls", []string{"ccl", "half", "transport"}, nil, "its results follow from definitions, not from algorithms"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive", "transport", "internal/rowmajor", "test/calls"}, nil, "random programs use what users' programs use, and transport names the errors"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
@@ -102,7 +103,7 @@ var rules = []rule{
 var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "test/fakempi", "test/golden", "test/screen", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 // The tests that are examples, or watch users' programs, may import what those do.
-var exampleRooms = map[string][]string{"primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
+var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
 	"launch": {"dist", "internal/cores"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl"}}
 
 const testify = "github.com/stretchr/testify"

@@ -1,4 +1,23 @@
-package ccl
+// Package agree lets the ranks of a group go on together, or all get the same error: if what they
+// have differs, or if one of them could not do its part.
+//
+// It is for packages that stand on package ccl and take more than one call for what they do.
+//
+// # Model
+//
+// [Compare] compares facts, which are values with names. [Exchange] shows the numbers of each rank
+// to all. A rank can bring an error to both instead.
+//
+// # Concurrency
+//
+// The functions are synchronous collectives, as those of package ccl. WithWork is a
+// *ccl.InvalidArgumentError.
+//
+// # Failure
+//
+// If ranks bring an error, all get a [RejectedError]. If facts differ, all get the same
+// *ccl.MismatchError. After both the group is intact. Other errors are those of ccl.AllGather.
+package agree
 
 import (
 	"bytes"
@@ -9,14 +28,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
 )
 
-// Fact is a value that a rank brings to Agree, under a name that tells it from the rank's others.
+// Fact is a value that a rank brings to Compare, under a name that tells it from the rank's others.
 type Fact struct{ Name, Value string }
 
-// RejectedError reports that ranks brought an error to Agree or Exchange. All ranks of the group
-// get one, and the group is intact.
+// RejectedError reports that ranks brought an error to Compare or Exchange. All ranks of the
+// group get one, and the group is intact.
 //
 // A rank that brought an error gets its own. The others get the text of the first rank that did,
 // of which they know the first 1,024 bytes.
@@ -30,20 +50,14 @@ func (e *RejectedError) Error() string { return transport.RanksText(e.Ranks) + "
 // Unwrap returns the cause.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// Agree compares what the ranks bring: it returns nil on all of them, or an error on all.
+// Compare returns nil on all ranks if they bring the same facts, and otherwise an error on all.
 //
-// A rank brings facts, or the error because of which it has none. Agree is collective, and the
-// options are those of a synchronous collective.
+// A rank brings facts, or the error because of which it has none. The *ccl.MismatchError has the
+// first fact that differs, in the order of the first rank that brings it; the value is "none" for
+// ranks that do not. Values are compared and shown whole: bring a checksum of what is long.
 //
-// If ranks bring an error, all get a *RejectedError.
-//
-// If values differ, all get the same *MismatchError. It has the first fact that differs, in the
-// order of the first rank that brings it; the value is "none" for ranks that do not. Values are
-// compared and shown whole: bring a checksum of what is long.
-//
-// After both errors the group is intact. Other errors are those of AllGather. Ranks that agree
-// exchange 48 bytes each, however many facts they have.
-func Agree(ctx context.Context, c *Communicator, failed error, facts []Fact, opts ...CallOption) error {
+// Ranks that agree exchange 48 bytes each, however many facts they have.
+func Compare(ctx context.Context, c *ccl.Communicator, failed error, facts []Fact, opts ...ccl.CallOption) error {
 	var text []byte
 	for _, f := range facts {
 		text = fmt.Appendf(text, "%q %q\n", f.Name, f.Value)
@@ -100,21 +114,23 @@ func differingFact(texts [][]byte) error {
 	}
 
 	for _, name := range names {
-		if m := disagreement(name, values[name]); m != nil {
+		m := &ccl.MismatchError{Field: name}
+		for r, value := range values[name] {
+			m.Add(r, value)
+		}
+		if len(m.Values) > 1 {
 			return m
 		}
 	}
 	return nil // they have the same facts in different orders
 }
 
-// Exchange is an AllGather of some numbers, to which a rank can bring an error instead.
+// Exchange returns the numbers of all ranks, in rank order.
 //
-// It returns the numbers of all ranks, in rank order. All ranks bring as many, also with an error,
-// where their values do not matter. If ranks bring an error, all get a *RejectedError, and the
-// group is intact. WithWork is an *InvalidArgumentError. Other errors are those of AllGather.
-func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int, opts ...CallOption) ([]int, error) {
-	if workOf(opts) != nil {
-		return nil, c.Reject(ctx, notAsynchronous("exchange"))
+// All ranks bring as many, also with an error, where their values do not matter.
+func Exchange(ctx context.Context, c *ccl.Communicator, failed error, numbers []int, opts ...ccl.CallOption) ([]int, error) {
+	if isAsynchronous(opts) {
+		return nil, c.Reject(ctx, &ccl.InvalidArgumentError{Operation: "exchange", Message: "WithWork starts collectives that return nothing but an error"})
 	}
 	var reason []byte
 	if failed != nil {
@@ -127,7 +143,7 @@ func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int,
 
 	words := append([]int{len(reason)}, numbers...)
 	all := make([]int, max(0, len(words)*c.Size()))
-	if err := AllGather(ctx, c, words, all, opts...); err != nil {
+	if err := ccl.AllGather(ctx, c, words, all, opts...); err != nil {
 		return nil, err
 	}
 
@@ -147,6 +163,13 @@ func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int,
 		return nil, err
 	}
 	return nil, rejectedBy(reasons, failed, c.Rank())
+}
+
+// isAsynchronous reports whether an option is WithWork: then another one in front of it changes
+// nothing, since of several Works the last one counts.
+func isAsynchronous(opts []ccl.CallOption) bool {
+	merged := ccl.WithTorchNames(opts...)
+	return ccl.WithTorchNames(ccl.WithWork(new(ccl.Work)), merged) == merged
 }
 
 // maxReasonBytes bounds the part of an error's text that other ranks get.
@@ -170,7 +193,7 @@ func rejectedBy(reasons [][]byte, failed error, rank int) error {
 
 // exchangeTexts returns the texts of all ranks, of which the lengths are known to all.
 func exchangeTexts(
-	ctx context.Context, c *Communicator, text []byte, lengths []int, limit int, opts []CallOption,
+	ctx context.Context, c *ccl.Communicator, text []byte, lengths []int, limit int, opts []ccl.CallOption,
 ) ([][]byte, error) {
 	total := 0
 	for r, n := range lengths {
@@ -180,7 +203,7 @@ func exchangeTexts(
 		total += n
 	}
 	all := make([]byte, total)
-	if err := AllGatherV(ctx, c, text, all, lengths, nil, opts...); err != nil {
+	if err := ccl.AllGatherV(ctx, c, text, all, lengths, nil, opts...); err != nil {
 		return nil, err
 	}
 
