@@ -1,7 +1,6 @@
 package groupsync
 
 import (
-	"runtime/metrics"
 	"time"
 
 	"github.com/goccl/goccl/internal/spin"
@@ -30,7 +29,7 @@ const (
 	leastPoll   = 400 * time.Microsecond
 	crowdTime   = 100 * time.Microsecond
 	lookEvery   = 64                     // pauses between two checks for interruptions, and of the clock
-	countEvery  = 10 * time.Microsecond  // between two counts of the goroutines without a processor
+	countEvery  = 10 * time.Microsecond  // between two looks at the goroutines without a processor
 	earlyTime   = time.Microsecond       // of a poll in a wait that parks early
 	timeSlice   = 300 * time.Microsecond // a poll interrupted for so long has lost its core
 	minWakeTime = 20 * time.Microsecond
@@ -55,7 +54,6 @@ type budget struct {
 	early       int           // the next waits that park early
 	backOff     int           // early after the core was lost last; less after a wait that did not lose it
 	crowded     bool          // it was lost to goroutines
-	goroutines  *[3]metrics.Sample
 }
 
 // budgets are those of a rank's calls.
@@ -82,8 +80,6 @@ func newBudget(poll bool, processes Processes) (b budget) {
 		b.wakeTime, b.pollTime = wakeTime, max(leastPoll, wakeTime)
 		b.mostPauses = spin.Pauses(4 * b.pollTime)
 		b.earlyPauses = spin.Pauses(earlyTime)
-		b.goroutines = &[3]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"},
-			{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/gomaxprocs:threads"}}
 	}
 	if processes != nil {
 		b.maxYields = maxYields
@@ -161,7 +157,7 @@ func (b *budget) poll(w *wait) {
 
 	if now-w.counted >= countEvery {
 		w.counted = now
-		if countWaiting(b.goroutines) == 0 {
+		if processors.count(now) == 0 {
 			w.roomy = now
 		}
 		w.crowded = now-w.roomy >= crowdTime
@@ -173,18 +169,6 @@ func (b *budget) poll(w *wait) {
 		limit = b.wakeTime
 	}
 	w.polled = w.polled || w.lost || now-w.began >= limit || now == w.began && w.pauses >= b.mostPauses
-}
-
-// countWaiting returns how many goroutines of this process are ready to run and find all processors
-// busy, in 0.2 us. A goroutine that was woken while a processor is idle does not count: it will
-// soon run there. Tests replace it.
-var countWaiting = func(goroutines *[3]metrics.Sample) uint64 {
-	metrics.Read(goroutines[:])
-	runnable, running, processors := goroutines[0].Value.Uint64(), goroutines[1].Value.Uint64(), goroutines[2].Value.Uint64()
-	if running < processors {
-		return 0
-	}
-	return runnable
 }
 
 // end adapts the budget after a wait.

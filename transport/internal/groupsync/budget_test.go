@@ -191,7 +191,6 @@ func TestLostCoresAreTold(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	old := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(old)
-	b := newBudget(true, nil)
 	var done sync.WaitGroup
 	var isOver atomic.Bool
 	for range 3 {
@@ -201,8 +200,33 @@ func TestWaiting(t *testing.T) {
 			}
 		})
 	}
-	require.GreaterOrEqual(t, countWaiting(b.goroutines), uint64(3))
+	require.GreaterOrEqual(t, countWaiting(&processors.samples), uint64(3))
 	isOver.Store(true)
 	done.Wait()
-	require.Zero(t, testing.AllocsPerRun(100, func() { countWaiting(b.goroutines) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { countWaiting(&processors.samples) }))
+}
+
+// One rank counts at a time. The others go on polling with the count before, and count again when
+// it is old.
+func TestOneRankCounts(t *testing.T) {
+	tick := countEvery
+	setClock(t, &tick)
+	counting, result := make(chan bool), make(chan uint64)
+	countWaiting = func(*[3]metrics.Sample) uint64 {
+		counting <- true
+		return <-result
+	}
+	c := &crowd{}
+	first := make(chan uint64)
+	go func() { first <- c.count(clock()) }()
+	<-counting
+	require.Zero(t, c.count(clock()), "while the first one counts")
+	result <- 3
+	require.EqualValues(t, 3, <-first)
+	require.EqualValues(t, 3, c.count(time.Duration(c.counted.Load())), "the count is new")
+
+	go func() { first <- c.count(clock()) }()
+	<-counting
+	result <- 0
+	require.Zero(t, <-first, "it was old")
 }
