@@ -20,6 +20,7 @@ type failure struct {
 	signal   syscall.Signal // to the launcher, or 0
 	canceled error          // the cause with which the context ended, or nil
 	after    time.Duration  // since the start of the job
+	stall    string         // of the ranks' output at that time, or ""
 }
 
 // hasCome reports whether the job fails.
@@ -121,6 +122,9 @@ func (l *launcher) jobError() error {
 	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after}
 	if f.seen >= 0 {
 		e.Cause, e.Blamed, e.First, e.Reporter = f.cause, f.blamed, f.blamed[0], f.reporter
+		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
+			e.Stall = f.stall
+		}
 		for _, i := range e.Blamed {
 			if l.ranks[i].isFinished {
 				l.ranks[i].addOutput(e, i)

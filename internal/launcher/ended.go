@@ -41,6 +41,8 @@ type EndedError struct {
 	Stack *launchenv.Goroutine
 	// Locations are where the ranks in Blamed were that others waited for, as far as they showed it.
 	Locations []Location
+	// Stall says that output was not read when Seen failed, or "".
+	Stall string
 }
 
 // Rank is how a rank's process ended.
@@ -145,6 +147,9 @@ func (e *EndedError) ExitCode() int {
 // output, where it was, and how the others ended.
 func (e *EndedError) Error() string {
 	var b strings.Builder
+	if e.Stall != "" { // Blamed may have waited to write
+		b.WriteString(e.Stall + ", and ")
+	}
 	b.WriteString(e.headline())
 	if e.First >= 0 {
 		e.writeCause(&b)

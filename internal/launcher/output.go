@@ -25,7 +25,8 @@ type output struct {
 	mu     *sync.Mutex // one for all outputs: they may be the same terminal
 	to     io.Writer
 	colour bool
-	err    error // the first; later output is dropped
+	err    error        // the first; later output is dropped
+	begun  atomic.Int64 // when the write began that goes on, in ns since 1970; 0: none does
 }
 
 func newOutput(mu *sync.Mutex, to io.Writer) *output {
@@ -37,7 +38,9 @@ func (o *output) write(lines []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil && len(lines) > 0 {
+		o.begun.Store(time.Now().UnixNano())
 		_, o.err = o.to.Write(lines)
+		o.begun.Store(0)
 	}
 }
 

@@ -37,6 +37,7 @@ type launcher struct {
 
 	failure failure
 	ending  ending
+	pulse   pulse
 }
 
 // rank is a rank while it runs.

@@ -15,6 +15,9 @@ func (l *launcher) watch(ctx context.Context) {
 	l.lookForFlight()
 	shared := l.cores.changed()
 	canceled := ctx.Done()
+	l.pulse.last = time.Now()
+	beats := time.NewTicker(pulsePause)
+	defer beats.Stop()
 
 	for l.running > 0 && !l.ending.aborted {
 		select {
@@ -32,6 +35,8 @@ func (l *launcher) watch(ctx context.Context) {
 			l.endByContext(ctx)
 		case <-shared:
 			l.cores.move(l.ranks)
+		case <-beats.C:
+			l.pulse.beat(time.Now())
 
 		case <-l.flight.next:
 			l.lookForFlight()
@@ -60,7 +65,7 @@ func (l *launcher) recordExit(c child) {
 	switch {
 	case l.ending.begun:
 	case r.Failed() && l.failure.seen < 0:
-		l.failure.seen, l.failure.after = i, time.Since(l.started)
+		l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
 		l.openFlight() // of a group that was initialized since
 		l.ending.blamedLate = time.After(blameGrace)
 	case !r.Failed():
