@@ -50,7 +50,7 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 		c.engine.seq++
 		last := transport.Arrival{Ctx: ctx, Seq: c.engine.seq}
 		if limit := c.engine.selector.Timeout(); limit > 0 { // after those who wait for the culprit itself
-			last.Limit = transport.Timeout{After: 3 * limit, Warn: c.engine.warn}
+			last.Limit = transport.Timeout{After: prolong(limit, 4), Warn: c.engine.warn}
 		}
 		if _, err = c.engine.ep.Enter(&last); err == nil {
 			return nil
@@ -88,7 +88,7 @@ func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) e
 		return nil
 	}
 	if c.engine.rank == onNode[0] { // other leaders may wait for ranks of their nodes, and name them first
-		if err := c.formLevel(ctx, 2*limit, placed, &c.engine.levels.leaders, first, "the level of all nodes"); err != nil {
+		if err := c.formLevel(ctx, prolong(limit, 2), placed, &c.engine.levels.leaders, first, "the level of all nodes"); err != nil {
 			return transport.Renumber(err, first)
 		}
 	}
@@ -274,12 +274,24 @@ func (l *Level) limit() time.Duration {
 	case limit <= 0:
 		return -1
 	case l == c.levels.leaders:
-		return limit + limit/2
+		return prolong(limit, 1)
 	case c.levels.leaders == nil:
-		return 2 * limit
+		return prolong(limit, 2)
 	}
 	return limit
 }
+
+// prolong returns a limit by which a rank gives up later than those whose limit has fewer steps.
+func prolong(limit time.Duration, steps int) time.Duration {
+	if limit <= 0 {
+		return limit
+	}
+	return limit + time.Duration(steps)*max(limit/2, leastStep)
+}
+
+// leastStep is how long a rank between nodes takes to give up, and to pass that on, however short
+// its timeout is.
+const leastStep = 500 * time.Millisecond
 
 // Rank returns this rank's number in the level.
 func (l *Level) Rank() int { return l.engine.rank }

@@ -24,12 +24,13 @@ import (
 // partVariable names what a process that a launcher has started does instead of the tests.
 const partVariable = "TEST_GOCCL_MPI_PART"
 
-// Variables of parts: a directory for notes, the ranks that die, and the algorithms of a program.
+// Variables of parts: a directory for notes, the ranks that die, or stop if the next is set, and the algorithms of a program.
 const (
 	algorithmsVariable = "TEST_GOCCL_ALGORITHMS"
 
 	notesVariable = "TEST_GOCCL_NOTES"
 	dyingVariable = "TEST_GOCCL_DYING"
+	stopsVariable = "TEST_GOCCL_STOPS"
 )
 
 // parts are what the ranks do.

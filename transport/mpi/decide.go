@@ -2,13 +2,10 @@
 
 package mpi
 
-import "time"
-
 // The ranks of a group have one failure, and agree on whether the group was formed. The coordinator
 // decides: the lowest rank that is still there and replies. A rank that proposes waits for its
-// decision, for decideTime at most; then, and if the coordinator goes, it decides for itself and
-// sends that to the others.
-const decideTime = time.Second
+// decision within the member's patience; then, and if the coordinator goes, it decides for itself
+// and sends that to the others.
 
 // isResponsive reports whether a rank can still reply, and its process has replied or sent
 // something of late.
@@ -40,7 +37,7 @@ func (g *group) proposeToCoordinator(h head, body []byte, isDecided func() bool,
 	}
 
 	asked := -1 // the coordinator that was asked
-	g.process.waitAtMost(decideTime, func() bool {
+	g.process.waitAtMost(g.member.Patience(), func() bool {
 		if isDecided() {
 			return true
 		}

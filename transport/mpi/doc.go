@@ -46,10 +46,11 @@
 //
 // # Failure
 //
-// A rank that gives up a wait first queries all others for what they have published, for two
-// seconds at most, so that its error rests on what had happened and not on what had arrived.
-// Replies carry the rank's own lines, which a rank that is late or gone may hold up. A rank that
-// leaves sends its lines to all first, and once one is gone all lines go to all directly.
+// A rank that gives up a wait first queries all others for what they have published, for an eighth
+// of its timeout and two seconds at most, so that its error rests on what had happened and not on
+// what had arrived. Replies carry the rank's own lines, which a rank that is late or gone may hold
+// up. A rank that leaves sends its lines to all first, and once one is gone all lines go to all
+// directly.
 //
 // MPI reports no dead rank. Each process watches those of its own host through file descriptors of
 // processes, and reports deaths to the others. If no rank of a host survives, no process can: calls

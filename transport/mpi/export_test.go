@@ -10,3 +10,10 @@ import (
 
 // OnNodes connects ranks on nodes with these numbers by a net.
 func OnNodes(t testing.TB, nodes []int) []transport.Endpoint { return joinAll(t, processesOn(nodes)) }
+
+// Stop makes the process of a rank handle no packet until goOn is called.
+func Stop(ep transport.Endpoint) (goOn func()) {
+	p := ep.(*endpoint).group.process
+	p.polling.Lock()
+	return p.polling.Unlock
+}

@@ -28,11 +28,16 @@ rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
 
 // onNodes returns the communicators of ranks on nodes with these numbers, by rank. The test closes them.
 func onNodes(t *testing.T, timeout time.Duration, nodes ...int) []*ccl.Communicator {
+	return preferring(t, timeout, mpi.OnNodes(t, nodes))
+}
+
+// preferring returns the communicators of endpoints, which choose two levels.
+func preferring(t *testing.T, timeout time.Duration, eps []transport.Endpoint) []*ccl.Communicator {
 	c, err := config.Parse("ccl.yaml", []byte(preferred))
 	require.NoError(t, err)
-	settings, err := c.Resolve(config.Request{Ranks: len(nodes), Timeout: timeout})
+	settings, err := c.Resolve(config.Request{Ranks: len(eps), Timeout: timeout})
 	require.NoError(t, err)
-	return connect(t, mpi.OnNodes(t, nodes), ccl.WithSelector(settings))
+	return connect(t, eps, ccl.WithSelector(settings))
 }
 
 func connect(t *testing.T, eps []transport.Endpoint, opts ...ccl.Option) []*ccl.Communicator {
@@ -270,6 +275,51 @@ func TestTwoLevelStuck(t *testing.T) {
 				require.Subset(t, node, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
 			}
 		})
+	}
+}
+
+// A leader that is stopped in the middle of a call, and whose process replies to nothing, is named by all others, however short the timeout
+// is: its node's other ranks, and those of other nodes, which wait for their own leader, give up later than the leaders.
+func TestTwoLevelStoppedLeader(t *testing.T) {
+	for _, stopped := range []int{2, 0} {
+		for _, timeout := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
+			t.Run(fmt.Sprint("rank=", stopped, ",timeout=", timeout), func(t *testing.T) {
+				t.Parallel()
+				eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
+				g := preferring(t, timeout, eps)
+				stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+				first := int64(timeout) + 10*int64(stopped)
+				gates.Store(first+int64(stopped), stop)
+				defer gates.Delete(first + int64(stopped))
+				var others sync.WaitGroup
+				others.Add(3)
+				go func() {
+					select {
+					case <-stop.inside:
+						defer mpi.Stop(eps[stopped])()
+						others.Wait()
+						close(stop.open)
+					case <-t.Context().Done():
+					}
+				}()
+				for rank, err := range each(4, func(rank int) error {
+					if rank != stopped {
+						defer others.Done()
+					}
+					x := make([]int64, 100)
+					x[0] = first + int64(rank)
+					return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
+				}) {
+					if rank == stopped { // it may hear of the others' failures first
+						require.ErrorContains(t, err, fmt.Sprintf("waited for rank %d,", stopped))
+						continue
+					}
+					late, ok := errors.AsType[*transport.TimeoutError](err)
+					require.True(t, ok, "rank %d: %v", rank, err)
+					require.Equal(t, []int{stopped}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+				}
+			})
+		}
 	}
 }
 

@@ -14,10 +14,6 @@ import (
 // A query asks another rank for what it has published. The reply has the words of its state, and
 // the lines that the querying rank lacks come before it.
 
-// catchUpTime is how long a rank waits for replies before it gives up a wait. It does not wait
-// again for a rank that has not replied, until that one sends something.
-const catchUpTime = 2 * time.Second
-
 // queries are those of one rank, and what the others have replied.
 type queries struct {
 	number  atomic.Uint64 // of the last query
@@ -62,7 +58,8 @@ func (r *rest) CatchUp() {
 }
 
 // StartCatchUp implements groupsync.Remote. It queries all other ranks, whose replies come after
-// all that they have sent before.
+// all that they have sent before. It does not wait again for a rank that has not replied within the
+// member's patience, until that one sends something.
 func (r *rest) StartCatchUp() (isDone func() bool) {
 	g := r.group
 	if g.saidGoodbye.Load() {
@@ -77,13 +74,13 @@ func (r *rest) StartCatchUp() (isDone func() bool) {
 		}
 	}
 
-	begin := time.Now()
+	begin, patience := time.Now(), g.member.Patience()
 	isPending := func(rank int) bool { return !g.queries.isAnswered(rank, query) && g.isThere(rank) }
 	return func() bool {
 		for len(asked) > 0 && !isPending(asked[0]) {
 			asked = asked[1:]
 		}
-		if len(asked) > 0 && time.Since(begin) < catchUpTime {
+		if len(asked) > 0 && time.Since(begin) < patience {
 			return false
 		}
 

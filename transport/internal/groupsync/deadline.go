@@ -13,9 +13,9 @@ type deadline struct {
 	limit transport.Timeout // of the current call
 
 	ticks      atomic.Uint64
-	startTicks uint64        // ticks at the start of the call
-	period     time.Duration // the timeout for which the ticker was started
-	ticker     *ticker       // guarded by the member's mu
+	startTicks uint64       // ticks at the start of the call
+	period     atomic.Int64 // the timeout for which the ticker was started, in nanoseconds
+	ticker     *ticker      // guarded by the member's mu
 	hasWarned  bool
 	replied    func() bool // whether others have replied since, so that this rank may warn
 }
@@ -30,6 +30,24 @@ func (d *deadline) begin(limit transport.Timeout) {
 	d.hasWarned, d.replied = false, nil
 }
 
+// Patience returns how long this rank, before it gives up a wait, may wait for what others reply.
+// Any goroutine may call it.
+//
+// It is an eighth of the timeout, so that a rank that waits for this one, and has half as much time
+// again, does not give up first. It is no shorter than a busy process takes to reply.
+func (r *Member) Patience() time.Duration {
+	if period := r.deadline.period.Load(); period != 0 {
+		return min(max(time.Duration(period)/8, leastPatience), mostPatience)
+	}
+	return mostPatience
+}
+
+// Bounds of Patience.
+const (
+	leastPatience = 100 * time.Millisecond
+	mostPatience  = 2 * time.Second
+)
+
 // restart starts the time of a call without end once more.
 func (d *deadline) restart() {
 	d.startTicks += ticksPerTimeout
@@ -40,7 +58,7 @@ func (d *deadline) restart() {
 func (r *Member) startTicker() {
 	d := &r.deadline
 	after := d.limit.After.Abs()
-	if after == 0 || d.period == after {
+	if after == 0 || d.period.Load() == int64(after) {
 		return
 	}
 
@@ -53,7 +71,7 @@ func (r *Member) startTicker() {
 		return
 	}
 
-	d.period = after
+	d.period.Store(int64(after))
 	d.startTicks = d.ticks.Load() // earlier ticks belong to another timeout
 	d.ticker = newTicker(after, func() {
 		d.ticks.Add(1)
@@ -68,7 +86,7 @@ func (r *Member) startTicker() {
 // time that as long has passed.
 func (r *Member) checkDeadline() interruption {
 	d := &r.deadline
-	if d.limit.After == 0 || d.period != d.limit.After.Abs() {
+	if d.limit.After == 0 || d.period.Load() != int64(d.limit.After.Abs()) {
 		return none
 	}
 	ticks := d.ticks.Load() - d.startTicks
