@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/goccl/goccl/bytesize"
-	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -29,9 +27,6 @@ type Algorithm struct {
 	// Kernels holds one kernel for each collective the algorithm implements.
 	Kernels map[Collective]*Kernel
 }
-
-// ByteSize is a number of bytes in an algorithm's parameters, such as 64KiB.
-type ByteSize = bytesize.Size
 
 // Kernel is how one algorithm does one collective.
 type Kernel struct {
@@ -150,7 +145,7 @@ func (a *Algorithm) Validate() error {
 		}
 	}
 
-	_, err := params.Defaults(a.Name, a.Params)
+	_, err := a.Parameters()
 	return err
 }
 

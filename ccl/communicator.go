@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -136,7 +137,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c := unopened(ep)
 	if err := c.open(ctx, opts...); err != nil {
 		_ = c.Close()
-		return nil, initializationFailed(ep.Name(), c.engine.name, err)
+		return nil, initializationFailed(ep.Name(), c.engine.name, c.engine.global, err)
 	}
 	c.engine.journal.logJoined(ep.Name())
 	return c, nil
@@ -195,13 +196,34 @@ func (o *Option) add(next Option) {
 }
 
 // initializationFailed is the error of a group that could not be set up. group is its name, "" for
-// the first group.
-func initializationFailed(backend, group string, err error) error {
+// the first group, and global its ranks in the first group.
+func initializationFailed(backend, group string, global []int, err error) error {
 	if group != "" {
-		err = fmt.Errorf("group %s: %w", group, err)
+		err = &groupError{group, global, err}
 	}
 	return &transport.InitializationFailedError{Backend: backend, Err: err}
 }
+
+// groupError is why a group could not be set up. Its ranks are the group's.
+type groupError struct {
+	name   string
+	global []int // the group's ranks in the first group
+	err    error
+}
+
+func (e *groupError) Error() string {
+	failed := &CollectiveFailedError{Peer: -1, HideRank: true, GlobalRanks: e.global, Err: e.err}
+	var b strings.Builder
+	fmt.Fprintf(&b, "group %s: %v", e.name, e.err)
+	failed.translate(&b)
+	return b.String()
+}
+
+// Unwrap returns the reason.
+func (e *groupError) Unwrap() error { return e.err }
+
+// JobRanks returns the ranks of the group in the first group.
+func (e *groupError) JobRanks() []int { return e.global }
 
 // initializationCause returns why the initialization failed of which err is the error, for an error
 // that says itself that something failed. Other errors it returns as they are.

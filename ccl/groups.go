@@ -189,7 +189,9 @@ func (c *Communicator) subgroup(
 	if c.engine.name != "" {
 		name += " of the group " + c.engine.name
 	}
-	failed := func(err error) error { return initializationFailed(c.engine.ep.Name(), name, err) }
+	failed := func(err error) error {
+		return initializationFailed(c.engine.ep.Name(), name, c.globalRanks(members), err)
+	}
 	if !c.engine.holds.life.HoldOpen() {
 		return nil, failed(ErrClosed)
 	}
@@ -217,15 +219,20 @@ func (c *Communicator) subgroup(
 
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.
 func (c *Communicator) partOf(name string, number uint64, members []int) Option {
-	o := Option{name: name, number: number}
-	for _, r := range members {
-		o.global = append(o.global, c.engine.globalRank(r))
-	}
+	o := Option{name: name, number: number, global: c.globalRanks(members)}
 	if len(members) > 1 {
 		c.engine.records.recorder.users.Add(1) // while this communicator still uses it
 		o.recorder = c.engine.records.recorder
 	}
 	return o
+}
+
+// globalRanks returns the ranks of members of this group in the first group.
+func (c *Communicator) globalRanks(members []int) (global []int) {
+	for _, r := range members {
+		global = append(global, c.engine.globalRank(r))
+	}
+	return global
 }
 
 // inOrder reports whether members are all ranks, in their order.

@@ -191,18 +191,17 @@ func (e *MismatchError) add(v MismatchValue, rank int) {
 		v.Ranks = nil
 		e.Values = append(e.Values, v)
 	}
-	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
+	at, _ := slices.BinarySearch(e.Values[i].Ranks, rank)
+	e.Values[i].Ranks = slices.Insert(e.Values[i].Ranks, at, rank)
 }
 
 // sameMemory returns the mismatch of a call that writes memory which several ranks brought.
 func sameMemory(ranks []int, size int) *MismatchError {
-	m := &MismatchError{Field: buffersField}
+	m := &MismatchError{Field: buffersField, Values: []MismatchValue{{Value: "the same memory", Ranks: slices.Clone(ranks)}}}
 	for r := range size {
-		value := "memory of its own"
-		if slices.Contains(ranks, r) {
-			value = "the same memory"
+		if !slices.Contains(ranks, r) {
+			m.Add(r, "memory of its own")
 		}
-		m.Add(r, value)
 	}
 	return m
 }

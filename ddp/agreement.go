@@ -8,6 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/failure"
 )
 
 // presence is what ranks tell each other of themselves.
@@ -37,14 +38,18 @@ func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Pa
 
 	err = agree.Compare(ctx, comm, mistake, facts, ccl.WithLabel("ddp.New"), ccl.WithKey("ddp.New"))
 	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
-		return false, false, invalid("ddp.New", "%v", rejected)
+		why := rejected.Error()
+		if len(rejected.Ranks) == comm.Size() {
+			why = rejected.Err.Error()
+		}
+		return false, false, &failure.SharedError{Err: invalid("ddp.New", "%s", why), Ranks: rejected.Ranks}
 	}
 	if err != nil {
 		return false, false, fmt.Errorf("ddp: %w", err)
 	}
 
-	if overlap := findOverlap(all); overlap != "" {
-		return false, false, invalid("ddp.New", "%s", overlap)
+	if overlap, ranks := findOverlap(all); overlap != "" {
+		return false, false, failure.Share(invalid("ddp.New", "%s", overlap), group.Ranks(), ranks...)
 	}
 	for _, p := range all {
 		isDebug = isDebug || p.Debug

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/atomicfile"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
 
@@ -21,7 +22,7 @@ import (
 type CheckpointError struct {
 	Path   string
 	Reason string
-	Err    error // the cause, on ranks that have it; on all if it is fs.ErrNotExist or *ccl.MismatchError
+	Err    error // the cause: fs.ErrNotExist or *ccl.MismatchError on all ranks, or a *agree.RejectedError
 }
 
 func (e *CheckpointError) Error() string {
@@ -132,7 +133,7 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 	if absent != nil { // on all ranks
-		return &CheckpointError{path, absent.Error(), absent}
+		return &CheckpointError{path, absent.Error(), failure.Share(absent, r.group.Ranks())}
 	}
 
 	for i, t := range tensors {
@@ -157,11 +158,12 @@ func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed erro
 		return nil
 	}
 	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
-		if len(rejected.Ranks) == r.comm.Size() || key == "ddp.Save" { // where rank 0 has the file
-			return &CheckpointError{path, rejected.Err.Error(), failed}
+		if len(rejected.Ranks) == r.comm.Size() {
+			return &CheckpointError{path, rejected.Err.Error(), rejected}
 		}
-		return &CheckpointError{path, rejected.Error(), failed}
+		return &CheckpointError{path, rejected.Error(), rejected}
 	}
+
 	if differ := difference(err); differ != nil {
 		return &CheckpointError{path, differ.Error(), differ}
 	}

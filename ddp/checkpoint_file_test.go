@@ -266,8 +266,8 @@ func TestEmptyPath(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, err := range []error{r.Save(bg, "", nil), r.Load(bg, "", nil)} {
-			if errors.Is(err, fs.ErrNotExist) || fmt.Sprint(err) != "ddp: checkpoint : the path of the file is empty" {
+		for whose, err := range map[string]error{"rank 0: ": r.Save(bg, "", nil), "": r.Load(bg, "", nil)} {
+			if errors.Is(err, fs.ErrNotExist) || fmt.Sprint(err) != "ddp: checkpoint : "+whose+"the path of the file is empty" {
 				return fmt.Errorf("got %w", err)
 			}
 		}

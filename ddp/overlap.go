@@ -37,9 +37,9 @@ func listMemory(params []Parameter, buffers []Tensor) (all []memory) {
 	return all
 }
 
-// findOverlap returns which two slices of ranks have memory in common, or "". All ranks find the
-// same two.
-func findOverlap(ranks []presence) string {
+// findOverlap returns which two slices have memory in common, or "", and of which ranks they are.
+// All ranks find the same two.
+func findOverlap(ranks []presence) (text string, of []int) {
 	type slice struct {
 		memory
 		process string
@@ -61,11 +61,11 @@ func findOverlap(ranks []presence) string {
 		switch {
 		case a.process != b.process || a.End <= b.First:
 		case a.rank == b.rank:
-			return fmt.Sprintf("rank %d: %s and %s overlap: give each memory of its own, and pass a parameter with two uses once", a.rank, a.Slice, b.Slice)
+			return fmt.Sprintf("rank %d: %s and %s overlap: give each memory of its own, and pass a parameter with two uses once", a.rank, a.Slice, b.Slice), []int{a.rank}
 		default:
 			return fmt.Sprintf("ranks %d and %d: %s and %s overlap; ranks that are goroutines have slices of their own: make them in the function that each rank runs, not at package level",
-				min(a.rank, b.rank), max(a.rank, b.rank), a.Slice, b.Slice)
+				min(a.rank, b.rank), max(a.rank, b.rank), a.Slice, b.Slice), []int{a.rank, b.rank}
 		}
 	}
-	return ""
+	return "", nil
 }

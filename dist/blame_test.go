@@ -114,3 +114,39 @@ func TestWaitWithAnEndedContextOfItsOwn(t *testing.T) {
 		return w.Wait(context.Background())
 	}), dist.WithRanks(2)))
 }
+
+// The first error of Spawn is that of the rank whose doing it is, also where the error numbers ranks as a group
+// does that could not be made, and where most ranks have brought one memory.
+func TestFirstErrorIsTheCause(t *testing.T) {
+	t.Setenv("SHAPES", "unseated")
+	first := func(err error) int {
+		rank, ok := errors.AsType[*dist.RankError](err)
+		require.True(t, ok, "%v", err)
+		return rank.Rank
+	}
+	for range 5 {
+		over := make(chan struct{})
+		err := spawn(t, initialised(func(_ context.Context, rank int) error {
+			_, err := dist.NewGroup([]int{1, 2})
+			switch rank {
+			case 1:
+				close(over)
+			default: // if their workers ended before, rank 1 would get that as the failure of the group of all
+				<-over
+			}
+			return err
+		}, dist.WithTransport("shapes")), dist.WithRanks(3))
+		require.Equal(t, 2, first(err), "%v", err)
+		require.ErrorContains(t, err, "aborted by rank 1")
+		require.ErrorContains(t, err, " (of the job: rank 1 is 2)")
+	}
+
+	shared := make([]int, 1)
+	err := spawn(t, initialised(func(_ context.Context, rank int) error {
+		if rank == 0 {
+			return dist.AllReduce(make([]int, 1), dist.Sum)
+		}
+		return dist.AllReduce(shared, dist.Sum)
+	}), dist.WithRanks(4))
+	require.NotZero(t, first(err), "%v", err)
+}

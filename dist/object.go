@@ -9,6 +9,7 @@ import (
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/object"
 	"github.com/goccl/goccl/internal/text"
+	"github.com/goccl/goccl/transport"
 )
 
 // objectLimit is the default of WithObjectLimit.
@@ -19,17 +20,18 @@ const objectLimit = 64 << 20
 // calls that do not carry objects ignore the option.
 func WithObjectLimit(bytes int) CallOption { return CallOption{limit: bytes} }
 
-// ObjectError reports that the arguments or the object of one rank made a call of
-// objects fail: all ranks get it, and the group is intact. On that rank Err is the
-// cause, on others its text.
+// ObjectError reports that the arguments or the object of one rank, or of several alike, made a
+// call of objects fail: all ranks get it, and the group is intact. On such a rank, Rank is the rank
+// itself and Err is the cause; on others Err has its text.
 type ObjectError struct {
 	Operation string // such as "broadcast_object"
 	Rank      int    // global
 	Err       error
+	ranks     []int // all that failed alike, global, ascending
 }
 
 func (e *ObjectError) Error() string {
-	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, text.Reason(e.Err))
+	return fmt.Sprintf("dist: %s: %s: %s", e.Operation, transport.RanksText(e.ranks), text.Reason(e.Err))
 }
 
 // Unwrap returns the cause.
@@ -223,9 +225,9 @@ func (c *objects) agree(data []byte, failed error) ([]int, error) {
 	if rejected, ok := errors.AsType[*agree.RejectedError](err); ok {
 		rank := rejected.Ranks[0]
 		if failed != nil {
-			rank = c.comm.Rank()
+			rank = c.comm.GlobalRank(c.comm.Rank())
 		}
-		return nil, c.blame(rank, rejected.Err)
+		return nil, &ObjectError{c.operation, rank, rejected.Err, rejected.Ranks}
 	}
 	if err != nil {
 		return nil, c.failed(err)
@@ -238,7 +240,8 @@ func (c *objects) agree(data []byte, failed error) ([]int, error) {
 	}
 	for r, n := range lengths {
 		if n < 0 || n > c.limit {
-			return nil, c.blame(r, c.tooLong(n))
+			rank := c.comm.GlobalRank(r)
+			return nil, &ObjectError{c.operation, rank, c.tooLong(n), []int{rank}}
 		}
 	}
 	return lengths, nil
@@ -247,12 +250,6 @@ func (c *objects) agree(data []byte, failed error) ([]int, error) {
 // tooLong is the error of an object of n bytes.
 func (c *objects) tooLong(n int) error {
 	return fmt.Errorf("the object has %d bytes, but the limit is %d: see dist.WithObjectLimit", n, c.limit)
-}
-
-// blame returns the error of a rank of the group.
-func (c *objects) blame(rank int, err error) error {
-	global, _ := c.group.GlobalRank(rank) // it is in the group
-	return &ObjectError{c.operation, global, err}
 }
 
 // encodeAll returns the encoded objects one after the other, and the longest by itself.

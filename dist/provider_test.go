@@ -69,7 +69,20 @@ func joinShapes(ctx context.Context, j *transport.Job) ([]transport.Endpoint, er
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return shm.NewHeap(j.Size, shm.DefaultGeometry(j.Size))
+	eps, err := shm.NewHeap(j.Size, shm.DefaultGeometry(j.Size))
+	if os.Getenv("SHAPES") == "unseated" && err == nil {
+		eps[2] = unseated{eps[2]}
+	}
+	return eps, err
+}
+
+// unseated is an endpoint whose rank does not come to the groups that it is a member of.
+type unseated struct{ transport.Endpoint }
+
+func (u unseated) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	cancel(errors.New("no room"))
+	return u.Endpoint.(transport.Groups).Group(ctx, number, members)
 }
 
 // An outsider's transport connects the goroutines of a program that asks for it by name, and auto

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
@@ -77,12 +78,6 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return // the rank itself ended the call
 	}
-	cause, ranks := causeOf(err.Rank, err.Err)
-	for i := range ranks {
-		ranks[i] = c.GlobalRank(ranks[i])
-	}
-	slices.Sort(ranks)
-
 	sent.Lock()
 	defer sent.Unlock()
 	report := newReport(r.number, launchenv.FailedCall, call)
@@ -91,12 +86,12 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 		plain.Async = false
 		report.Message = plain.Error() // the launcher looks for it in what the program prints
 	}
+	cause, ranks := report.Cause, report.Ranks
 	isSame := sent.hasSent && cause == sent.cause && slices.Equal(ranks, sent.ranks)
 	// A message that the program waits for may fail after one that it does not.
 	if sent.isFinal || isSame && (report.Awaited == nil || sent.awaited != nil) {
 		return
 	}
-	report.Cause, report.Ranks = cause, ranks
 	sent.sentReports = sentReports{
 		hasSent: true, cause: cause, ranks: ranks, awaited: report.Awaited,
 		endsAll: cause != 0 && err.Seq > 0, callText: report.Message,
@@ -133,26 +128,58 @@ func reportInit(err error) {
 }
 
 // causeOf returns how other ranks caused the error of a rank, and which: 0 if the failure is the
-// rank's own. The rank itself may be among those of a mismatch.
+// rank's own. The rank itself may be among those of a mismatch, and of an error that ranks share.
 //
-// The ranks are global, and nil if the error numbers them as a subgroup does.
+// The ranks are global, and nil if the error numbers them as a subgroup does and it is not known
+// which these are.
 func causeOf(rank int, err error) (cause failure.Kind, ranks []int) {
-	if object, ok := errors.AsType[*ObjectError](err); ok {
-		if object.Rank == rank {
-			return 0, nil
-		}
-		return failure.Aborted, []int{object.Rank}
+	group := interface{ JobRanks() []int }(nil) // of a group that could not be set up
+	failed, inCall := errors.AsType[*CollectiveFailedError](err)
+	switch {
+	case inCall:
+		cause, ranks = causeInGroup(failed.Rank, err) // group ranks, as all in err
+		return cause, toJob(ranks, failed.GlobalRanks, failed.Group != "")
+	case errors.As(err, &group):
+		members := group.JobRanks()
+		cause, ranks = causeInGroup(slices.Index(members, rank), err)
+		return cause, toJob(ranks, members, true)
 	}
-	isGroup := false
-	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
-		rank, isGroup = failed.Rank, failed.Group != "" // a group rank, as all ranks in err
+
+	// Errors that leave the group intact have global ranks.
+	object, _ := errors.AsType[*ObjectError](err)
+	shared, _ := errors.AsType[*failure.SharedError](err)
+	rejected, _ := errors.AsType[*agree.RejectedError](err)
+	switch {
+	case object != nil:
+		return failure.Shared, object.ranks
+	case shared != nil:
+		return failure.Shared, shared.Ranks
+	case rejected != nil:
+		return failure.Shared, rejected.Ranks
 	}
 
 	cause, ranks = causeInGroup(rank, err)
-	if isGroup {
-		return cause, nil
+	_, inInit := errors.AsType[*InitializationFailedError](err)
+	if _, inCall := errors.AsType[*CallError](err); cause == failure.Mismatch && !inInit && !inCall {
+		cause = failure.Unequal
 	}
-	return cause, slices.Sorted(slices.Values(ranks))
+	return cause, toJob(ranks, nil, false)
+}
+
+// toJob returns the ranks of a group, ascending, as ranks of the job. members are those of the
+// group, nil if the ranks are the same, or, for a subgroup, if they are not known.
+func toJob(ranks, members []int, isSubgroup bool) (global []int) {
+	if isSubgroup && members == nil {
+		return nil
+	}
+	for _, r := range ranks {
+		if members != nil {
+			r = members[r]
+		}
+		global = append(global, r)
+	}
+	slices.Sort(global)
+	return global
 }
 
 // causeInGroup is causeOf for an error with ranks of one group.
@@ -205,6 +232,9 @@ func differingRanks(err error) (ranks []int) {
 	m, ok := errors.AsType[*MismatchError](err)
 	if !ok || ranksThat(err, transport.OutcomeRejected) != nil {
 		return nil
+	}
+	if m.Field == "buffers" { // the others have brought memory of their own
+		return m.Values[0].Ranks
 	}
 	most, isUnique := 0, false
 	for _, v := range m.Values {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/object"
 )
 
@@ -73,13 +74,13 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 			continue
 		}
 		if source >= 0 {
-			return data, invalid("broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
+			return data, p.share([]int{source, worker}, "broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
 		}
 
 		source = worker
 	}
 	if source < 0 {
-		return data, &ccl.InvalidRootError{Root: root, Size: size}
+		return data, failure.Share(&ccl.InvalidRootError{Root: root, Size: size}, p.Workers())
 	}
 	return BroadcastData(ctx, p, data, source)
 }

@@ -102,11 +102,11 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 		return nil, nil, err
 	}
 	if len(teams[0].Workers) == 0 || len(teams[1].Workers) == 0 {
-		return nil, nil, invalid(operation, "one of the partitions has no workers")
+		return nil, nil, ancestor.share(nil, operation, "one of the partitions has no workers")
 	}
 	m, err := rule(teams[0], teams[1], how)
 	if err != nil {
-		return nil, nil, invalid(operation, "%v", err)
+		return nil, nil, ancestor.share(nil, operation, "%v", err)
 	}
 
 	made, err := ancestor.comm.Form(ctx, m.groups)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/rowmajor"
 )
 
@@ -218,4 +219,9 @@ func (p *Partition) ancestor(operation string, other *Partition) (*Partition, er
 
 func invalid(operation, format string, args ...any) error {
 	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
+}
+
+// share returns the error of all workers because of some, or of all alike if ranks is nil.
+func (p *Partition) share(ranks []int, operation, format string, args ...any) error {
+	return failure.Share(invalid(operation, format, args...), p.Workers(), ranks...)
 }

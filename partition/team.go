@@ -55,7 +55,7 @@ func (p *Partition) teams(ctx context.Context, operation string, how Option, oth
 
 	teams := make([]Team, len(others))
 	for i := range teams {
-		if teams[i], err = assemble(operation, i, all); err != nil {
+		if teams[i], err = p.assemble(operation, i, all); err != nil {
 			return nil, err
 		}
 	}
@@ -63,13 +63,13 @@ func (p *Partition) teams(ctx context.Context, operation string, how Option, oth
 }
 
 // assemble makes a team of the seats of all workers in it.
-func assemble(operation string, number int, all [][]seat) (Team, error) {
+func (p *Partition) assemble(operation string, number int, all [][]seat) (Team, error) {
 	t := Team{Shape: []int{0}}
 	shapes := &ccl.MismatchError{Field: "shape"}
 	for worker, seats := range all {
 		if s := seats[number]; s.Rank >= 0 {
 			t.Shape = s.Shape
-			shapes.Add(worker, fmt.Sprint(s.Shape))
+			shapes.Add(p.comm.GlobalRank(worker), fmt.Sprint(s.Shape))
 		}
 	}
 	if len(shapes.Values) > 1 {
@@ -83,13 +83,13 @@ func assemble(operation string, number int, all [][]seat) (Team, error) {
 			continue
 		}
 		if other := t.Workers[s.Rank]; other >= 0 {
-			return Team{}, invalid(operation, "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, s.Rank)
+			return Team{}, p.share([]int{other, worker}, operation, "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, s.Rank)
 		}
 		t.Workers[s.Rank] = worker
 	}
 
 	if rank := t.Rank(-1); rank >= 0 {
-		return Team{}, invalid(operation, "workers pass different partitions: no worker is rank %d of %d", rank, len(t.Workers))
+		return Team{}, p.share(nil, operation, "workers pass different partitions: no worker is rank %d of %d", rank, len(t.Workers))
 	}
 	return t, nil
 }

@@ -105,10 +105,8 @@ func (l *line[T]) begin(ctx context.Context, c call, x *Tensor[T]) error {
 		return err
 	}
 
-	for r := range g.Size() {
-		if len(g.dims(r)) <= l.dim {
-			return invalid(l.kind.String(), "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(r), r, g.name(), l.dim)
-		}
+	if flat := g.ranksThat(func(r int) bool { return len(g.dims(r)) <= l.dim }); flat != nil {
+		return g.share(flat, "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(flat[0]), flat[0], g.name(), l.dim)
 	}
 	return nil
 }
@@ -141,7 +139,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	for r := range g.Size() {
 		lo, hi := ccl.BlockRange(whole, r, g.Size())
 		if n := g.dims(r)[l.dim]; n != hi-lo {
-			return nil, invalid(l.kind.String(), "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
+			return nil, g.share(nil, "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
 				r, g.name(), n, whole, l.dim, hi-lo)
 		}
 	}

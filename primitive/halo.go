@@ -56,7 +56,7 @@ func NewHaloExchange[T Number](ctx context.Context, p *partition.Partition, halo
 	}
 	all, err := partition.AllGatherData(ctx, grid, halos)
 	if err == nil {
-		err = checkHalos(all, grid.Shape())
+		err = checkHalos(all, grid)
 	}
 
 	if err != nil {
@@ -71,15 +71,15 @@ func NewHaloExchange[T Number](ctx context.Context, p *partition.Partition, halo
 const maxHalo = 1 << 30
 
 // checkHalos checks the halos of all ranks of a partition.
-func checkHalos(all [][]Halo, shape []int) error {
-	const operation = "halo_exchange"
+func checkHalos(all [][]Halo, grid *partition.Partition) error {
+	shape := grid.Shape()
 	for rank, halos := range all {
 		if len(halos) != len(shape) {
-			return invalid(operation, "rank %d has halos for %d dimensions, and the partition's shape %d has %d", rank, len(halos), shape, len(shape))
+			return share(grid, haloExchange, []int{rank}, "rank %d has halos for %d dimensions, and the partition's shape %d has %d", rank, len(halos), shape, len(shape))
 		}
 		for d, h := range halos {
 			if h.Left < 0 || h.Right < 0 || h.Left > maxHalo || h.Right > maxHalo {
-				return invalid(operation, "rank %d has the halo %d, %d in dimension %d: from 0 to %d cells are possible", rank, h.Left, h.Right, d, maxHalo)
+				return share(grid, haloExchange, []int{rank}, "rank %d has the halo %d, %d in dimension %d: from 0 to %d cells are possible", rank, h.Left, h.Right, d, maxHalo)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func checkHalos(all [][]Halo, shape []int) error {
 	for rank, halos := range all {
 		for d := range shape {
 			if first := onAxis(rank, d, shape); all[first][d] != halos[d] {
-				return invalid(operation, "the ranks %d and %d have the same place in dimension %d, and different halos there: %v and %v",
+				return share(grid, haloExchange, []int{first, rank}, "the ranks %d and %d have the same place in dimension %d, and different halos there: %v and %v",
 					first, rank, d, all[first][d], halos[d])
 			}
 		}
@@ -169,26 +169,24 @@ func (o *HaloExchange[T]) begin(ctx context.Context, c call, x *Tensor[T]) error
 
 // check returns why the parts of a tensor do not fit together: the same on all workers.
 func (o *HaloExchange[T]) check() error {
-	const operation = "halo_exchange"
 	g := o.group
 	if err := g.checkInputs(func(int) bool { return true }); err != nil {
 		return err
 	}
-	for r := range g.Size() {
-		if n := len(g.dims(r)); n != len(o.shape) {
-			return invalid(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d", r, g.shapeText(r), n, o.shape, len(o.shape))
-		}
+	if other := g.ranksThat(func(r int) bool { return len(g.dims(r)) != len(o.shape) }); other != nil {
+		r := other[0]
+		return g.share(other, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d", r, g.shapeText(r), len(g.dims(r)), o.shape, len(o.shape))
 	}
 
 	for r := range g.Size() {
 		beside, _ := g.NeighborsOf(r)
 		for d, h := range o.halos[r] {
 			if first := onAxis(r, d, o.shape); g.dims(first)[d] != g.dims(r)[d] {
-				return invalid(operation, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
+				return g.share([]int{first, r}, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
 			}
 			inner := g.dims(r)[d] - h.Left - h.Right
 			if inner < 0 {
-				return invalid(operation, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
+				return g.share([]int{r}, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
 			}
 
 			for _, q := range [...]int{beside[d].Left, beside[d].Right} {
@@ -201,7 +199,7 @@ func (o *HaloExchange[T]) check() error {
 				}
 
 				if need > inner {
-					return invalid(operation, "rank %d needs %d cells of rank %d in dimension %d, which has %d of its own", q, need, r, d, inner)
+					return g.share([]int{q, r}, "rank %d needs %d cells of rank %d in dimension %d, which has %d of its own", q, need, r, d, inner)
 				}
 			}
 		}

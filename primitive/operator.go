@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/partition"
 )
@@ -131,9 +132,30 @@ func (g *group) failed(differ error) error {
 func (g *group) shapesDiffer(first int) error {
 	m := &ccl.MismatchError{Field: "shape"}
 	for r := first; r < g.Size(); r++ {
-		m.Add(r, g.shapeText(r))
+		m.Add(g.comm.GlobalRank(r), g.shapeText(r))
 	}
 	return g.failed(m)
+}
+
+// share returns the error of all workers because of some ranks of the team, or of all alike if
+// ranks is nil.
+func (g *group) share(ranks []int, format string, args ...any) error {
+	return share(g.Partition, g.kind, ranks, format, args...)
+}
+
+// share is the method share for a partition.
+func share(p *partition.Partition, k kind, ranks []int, format string, args ...any) error {
+	return failure.Share(invalid(k.String(), format, args...), p.Workers(), ranks...)
+}
+
+// ranksThat returns the ranks for which is reports so.
+func (g *group) ranksThat(is func(r int) bool) (ranks []int) {
+	for r := range g.Size() {
+		if is(r) {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
 }
 
 // headerOf returns the header of a rank.
@@ -171,13 +193,11 @@ func (g *group) checkSameShape(first int) error {
 
 // checkInputs returns an error unless exactly the ranks for which needs reports so pass a tensor.
 func (g *group) checkInputs(needs func(r int) bool) error {
-	for r := range g.Size() {
-		switch {
-		case needs(r) && !g.has(r):
-			return invalid(g.kind.String(), "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
-		case !needs(r) && g.has(r):
-			return invalid(g.kind.String(), "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
-		}
+	if none := g.ranksThat(func(r int) bool { return needs(r) && !g.has(r) }); none != nil {
+		return g.share(none, "rank %d of the group %s passes no tensor, and has a part of the input", none[0], g.name())
+	}
+	if more := g.ranksThat(func(r int) bool { return !needs(r) && g.has(r) }); more != nil {
+		return g.share(more, "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", more[0], g.name(), g.shapeText(more[0]))
 	}
 	return nil
 }

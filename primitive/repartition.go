@@ -47,7 +47,7 @@ func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*
 
 	from, to := teams[0], teams[1]
 	if len(from.Shape) != len(to.Shape) {
-		err := invalid("repartition", "the partitions have the shapes %d and %d, with different numbers of dimensions", from.Shape, to.Shape)
+		err := share(union, repartition, nil, "the partitions have the shapes %d and %d, with different numbers of dimensions", from.Shape, to.Shape)
 		return nil, errors.Join(err, o.Close())
 	}
 	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)

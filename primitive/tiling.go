@@ -23,14 +23,13 @@ func evenTiling(whole, workers []int) *tiling {
 // inputTiling returns how the tensor is divided of which the workers bring parts, or why these do
 // not add up: the same on all workers.
 func (o *route[T]) inputTiling() (*tiling, error) {
-	const operation = "repartition"
 	g, workers := o.union, o.from.Shape
 	if err := g.checkInputs(func(r int) bool { return o.from.Rank(r) >= 0 }); err != nil {
 		return nil, err
 	}
 	for rank, worker := range o.from.Workers {
 		if n := len(g.dims(worker)); n != len(workers) {
-			return nil, invalid(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
+			return nil, g.share([]int{worker}, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
 				rank, g.shapeText(worker), n, workers, len(workers))
 		}
 	}
@@ -38,7 +37,7 @@ func (o *route[T]) inputTiling() (*tiling, error) {
 	t := o.addUp()
 	for d, extent := range t.whole {
 		if g.header[callAt] == int(forward) && !o.identity && extent == 1 && o.to.Shape[d] != 1 {
-			return nil, invalid(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.Shape[d])
+			return nil, g.share(nil, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.Shape[d])
 		}
 	}
 
@@ -47,21 +46,21 @@ func (o *route[T]) inputTiling() (*tiling, error) {
 		shape := g.shapeText(o.from.Workers[rank])
 		for d, i := range rowmajor.Index(rank, workers) {
 			if i == workers[d]-1 && box[d].Hi != t.whole[d] {
-				return nil, invalid(operation, "the part of rank %d has the shape %s and ends at %d in dimension %d, where the tensor of shape %d ends at %d along rank 0",
+				return nil, g.share(o.from.Workers[rank:rank+1], "the part of rank %d has the shape %s and ends at %d in dimension %d, where the tensor of shape %d ends at %d along rank 0",
 					rank, shape, box[d].Hi, d, t.whole, t.whole[d])
 			}
 		}
 
 		for other, before := range t.boxes[:rank] {
 			if volume(extents(intersect(before, box))) > 0 {
-				return nil, invalid(operation, "the parts of ranks %d and %d overlap in the tensor of shape %d: they have the shapes %s and %s",
+				return nil, g.share([]int{o.from.Workers[other], o.from.Workers[rank]}, "the parts of ranks %d and %d overlap in the tensor of shape %d: they have the shapes %s and %s",
 					other, rank, t.whole, g.shapeText(o.from.Workers[other]), shape)
 			}
 		}
 		elements += volume(extents(box))
 	}
 	if elements != volume(t.whole) {
-		return nil, invalid(operation, "the parts have %d elements, and the tensor of shape %d has %d", elements, t.whole, volume(t.whole))
+		return nil, g.share(nil, "the parts have %d elements, and the tensor of shape %d has %d", elements, t.whole, volume(t.whole))
 	}
 	return t, nil
 }

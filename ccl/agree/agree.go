@@ -16,7 +16,8 @@
 // # Failure
 //
 // If ranks bring an error, all get a [RejectedError]. If facts differ, all get the same
-// *ccl.MismatchError. After both the group is intact. Other errors are those of ccl.AllGather.
+// *ccl.MismatchError. After both the group is intact. They name no group: their ranks are those of
+// the first group, see ccl.Communicator.GlobalRank. Other errors are those of ccl.AllGather.
 package agree
 
 import (
@@ -87,14 +88,14 @@ func Compare(ctx context.Context, c *ccl.Communicator, failed error, facts []Fac
 	if err != nil {
 		return err
 	}
-	return differingFact(texts)
+	return differingFact(c, texts)
 }
 
 // maxFactBytes bounds the facts of a rank, names and values together.
 const maxFactBytes = 64 << 20
 
 // differingFact returns the first fact in which ranks differ.
-func differingFact(texts [][]byte) error {
+func differingFact(c *ccl.Communicator, texts [][]byte) error {
 	var names []string
 	values := map[string][]string{}
 
@@ -116,7 +117,7 @@ func differingFact(texts [][]byte) error {
 	for _, name := range names {
 		m := &ccl.MismatchError{Field: name}
 		for r, value := range values[name] {
-			m.Add(r, value)
+			m.Add(c.GlobalRank(r), value)
 		}
 		if len(m.Values) > 1 {
 			return m
@@ -162,7 +163,7 @@ func Exchange(ctx context.Context, c *ccl.Communicator, failed error, numbers []
 	if err != nil {
 		return nil, err
 	}
-	return nil, rejectedBy(reasons, failed, c.Rank())
+	return nil, rejectedBy(c, reasons, failed)
 }
 
 // isAsynchronous reports whether an option is WithWork: then another one in front of it changes
@@ -177,17 +178,20 @@ const maxReasonBytes = 1 << 10
 
 // rejectedBy returns the error of a rank in an exchange to which ranks brought errors. failed is
 // the rank's, if it did.
-func rejectedBy(reasons [][]byte, failed error, rank int) error {
+func rejectedBy(c *ccl.Communicator, reasons [][]byte, failed error) error {
+	rank := c.Rank()
 	if failed == nil {
 		rank = slices.IndexFunc(reasons, func(reason []byte) bool { return len(reason) > 0 })
 		failed = errors.New(string(reasons[rank]))
 	}
+
 	e := &RejectedError{Err: failed}
 	for r, reason := range reasons {
 		if bytes.Equal(reason, reasons[rank]) {
-			e.Ranks = append(e.Ranks, r)
+			e.Ranks = append(e.Ranks, c.GlobalRank(r))
 		}
 	}
+	slices.Sort(e.Ranks)
 	return e
 }
 
@@ -198,7 +202,7 @@ func exchangeTexts(
 	total := 0
 	for r, n := range lengths {
 		if n < 0 || n > limit {
-			return nil, &RejectedError{Ranks: []int{r}, Err: fmt.Errorf("it announces a text of %d bytes, and at most %d are possible", n, limit)}
+			return nil, &RejectedError{Ranks: []int{c.GlobalRank(r)}, Err: fmt.Errorf("it announces a text of %d bytes, and at most %d are possible", n, limit)}
 		}
 		total += n
 	}

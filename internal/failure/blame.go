@@ -22,6 +22,7 @@ type Report struct {
 	Ranks   []int // of the job; those that Kind is about, as far as the error names them
 	Awaited *int  // the rank whose message the failed call waited for; nil if none
 	Time    time.Time
+	Text    string // of the error; "" if it is not known
 	// MayRecover: a call has failed, and the program may go on.
 	MayRecover bool
 }
@@ -36,8 +37,9 @@ const (
 	Silent                  // others timed out waiting for the ranks
 	Circle                  // the ranks waited for each other
 	Deadlock                // each rank waited for a message of the next, and the last for one of the first
-	Difference              // the ranks made another call than the others
+	Difference              // the ranks made another call than the others, or brought another value
 	Unknown                 // all ranks that failed report that others caused it, but not which
+	Alike                   // the ranks had the same error, and all others of their call got it
 )
 
 // Verdict says who made a job fail, and how.
@@ -85,12 +87,23 @@ func Blame(ranks []Rank) Verdict {
 		v.followReports(ranks)
 		return v
 	}
+
 	root := order[at]
 	v.Cause, v.Blamed, v.Reporter = ByItself, []int{root}, root
-	if r := ranks[root].Report; r != nil && r.Kind.IsDifference() {
-		v.Cause, v.Blamed = Difference, within(r.Ranks, len(ranks))
+	if r := ranks[root].Report; r != nil && len(ranks) > 1 && (r.Kind == Shared || r.Kind.IsDifference()) {
+		v.Cause, v.Blamed = r.Kind.cause(), within(r.Ranks, len(ranks))
+	}
+	if haveFailedAlike(ranks) {
+		v.Cause, v.Blamed = Alike, slices.Sorted(slices.Values(order))
 	}
 	return v
+}
+
+// haveFailedAlike reports whether all of several ranks have failed by themselves, with one text.
+func haveFailedAlike(ranks []Rank) bool {
+	return len(ranks) > 1 && !slices.ContainsFunc(ranks, func(r Rank) bool {
+		return r.Report == nil || r.Report.Kind != 0 || r.Report.Text == "" || r.Report.Text != ranks[0].Report.Text
+	})
 }
 
 // namedBy returns in which way other ranks name each rank as the cause of their failure, PeerLost
@@ -209,6 +222,8 @@ func (k Kind) cause() Cause {
 		return Silent
 	case k.IsDifference():
 		return Difference
+	case k == Shared:
+		return Alike
 	}
 	return Left
 }

@@ -19,7 +19,8 @@ func TestBlame(t *testing.T) {
 	alive := func(r Rank) Rank { r.HasFailed = false; return r }
 	dead := func(ms int) Rank { return Rank{HasFailed: true, Ended: at(ms)} }
 	returned := Rank{Ended: at(1)}
-	const aborted, lost, timeout, canceled, mismatch = Aborted, PeerLost, Timeout, Canceled, Mismatch
+	const aborted, lost, timeout, canceled, mismatch, shared = Aborted, PeerLost, Timeout, Canceled, Mismatch, Shared
+	text := func(text string, r Rank) Rank { r.Report.Text = text; return r }
 	for _, c := range []struct {
 		name     string
 		ranks    []Rank
@@ -56,6 +57,16 @@ func TestBlame(t *testing.T) {
 		{"a rank that differs from none", []Rank{says(0, 6, mismatch, 0, 7), {}}, Difference, []int{0}, 0},
 		{"a rank that is named twice", []Rank{says(0, 6, mismatch, 1, 0, 1), {}}, Difference, []int{0, 1}, 0},
 		{"an error before a difference", []Rank{says(0, 5, 0), says(1, 6, mismatch, 1)}, ByItself, []int{0}, 0},
+		{"an error of one rank that all get", []Rank{says(0, 5, shared, 1), says(1, 6, shared, 1), says(2, 4, shared, 1)}, Alike, []int{1}, 1},
+		{"an error of a rank that was ended before it reported", []Rank{says(0, 6, shared, 1), {}, says(2, 5, shared, 1)}, Alike, []int{1}, 2},
+		{"an error of some ranks that all get", []Rank{says(0, 5, shared, 1, 2), says(1, 7, shared, 1, 2), says(2, 6, shared, 1, 2)}, Alike, []int{1, 2}, 2},
+		{"an error of all ranks", []Rank{{}, says(1, 5, shared, 0, 1, 2), {}}, Alike, []int{0, 1, 2}, 1},
+		{"an error of all ranks of one", []Rank{says(0, 5, shared, 0)}, ByItself, []int{0}, 0},
+		{"a death before an error of all ranks", []Rank{says(0, 6, shared, 0, 1, 2), dead(5), says(2, 7, shared, 0, 1, 2)}, ByItself, []int{1}, 1},
+		{"the same error on all ranks", []Rank{text("a", says(0, 6, 0)), text("a", says(1, 5, 0))}, Alike, []int{0, 1}, 1},
+		{"the same error on all ranks but one", []Rank{text("a", says(0, 6, 0)), text("a", says(1, 5, 0)), {}}, ByItself, []int{1}, 1},
+		{"different errors", []Rank{text("a", says(0, 6, 0)), text("b", says(1, 5, 0))}, ByItself, []int{1}, 1},
+		{"a rank that brings another value", []Rank{says(0, 5, Unequal, 1), says(1, 6, Unequal, 1)}, Difference, []int{1}, 1},
 		{"nothing to go by", []Rank{says(0, 6, lost), says(1, 7, lost)}, Unknown, nil, -1},
 		{"a rank that is none", []Rank{says(0, 6, lost, 7)}, Unknown, nil, -1},
 	} {
@@ -108,13 +119,13 @@ func TestOrder(t *testing.T) {
 
 // A kind has one name, which reports have, and no other text is one.
 func TestKindNames(t *testing.T) {
-	for k := Kind(0); k <= Canceled; k++ {
+	for k := Kind(0); k <= Unequal; k++ {
 		text, err := k.MarshalText()
 		require.NoError(t, err)
 		var again Kind
 		require.NoError(t, again.UnmarshalText(text))
 		require.Equal(t, k, again)
 	}
-	require.Error(t, new(Kind).UnmarshalText([]byte("kind 9")))
-	require.Equal(t, "kind 9", Kind(9).String())
+	require.Error(t, new(Kind).UnmarshalText([]byte("kind 11")))
+	require.Equal(t, "kind 11", Kind(11).String())
 }

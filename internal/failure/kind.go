@@ -24,12 +24,14 @@ const (
 	Aborted                  // a rank gave up
 	Overlap                  // ranks brought the same memory to a call that writes it
 	Canceled                 // a context ended; of one rank, never of a group
+	Shared                   // a call gave all ranks the error of some, and the group is intact
+	Unequal                  // ranks brought different values to a call that compares them, likewise
 )
 
 // names are the texts of kinds, in reports as well.
 var names = [...]string{
 	Mismatch: "mismatch", Rejected: "rejected", PeerLost: "peer_lost", Timeout: "timeout", Stuck: "stuck",
-	Aborted: "aborted", Overlap: "overlap", Canceled: "canceled",
+	Aborted: "aborted", Overlap: "overlap", Canceled: "canceled", Shared: "shared", Unequal: "unequal",
 }
 
 // String returns the name of the kind, such as "peer_lost".
@@ -60,5 +62,5 @@ func (k Kind) IsConsequence() bool { return k == Aborted || k == Rejected || k =
 // isWait reports whether the rank has waited for others in vain.
 func (k Kind) isWait() bool { return k == Timeout || k == Stuck }
 
-// IsDifference reports whether the ranks made calls that do not fit.
-func (k Kind) IsDifference() bool { return k == Mismatch || k == Overlap }
+// IsDifference reports whether the ranks made calls, or brought values, that do not fit.
+func (k Kind) IsDifference() bool { return k == Mismatch || k == Overlap || k == Unequal }

@@ -81,8 +81,9 @@
 // The frames of a panic are parsed from the stack that the Go runtime writes. [ParseStacks] reads
 // such texts, also those that a launcher collects from a rank which cannot report any more.
 //
-// If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose
-// value is not that of most.
+// If ranks disagree on a call, because is "mismatch" on all of them, or "unequal" if they disagree
+// on what a call compares, and ranks are those whose value is not that of most. If a call gives all
+// ranks the error of some, because is "shared", and ranks are these, all if all failed alike.
 //
 // All ranks of a group that failed by a timeout report the same ranks. What the rank's own call
 // waited for is in awaited, from which the launcher finds ranks that waited for each other in a

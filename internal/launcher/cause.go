@@ -15,6 +15,7 @@ const (
 	CauseCircle   = faults.Circle
 	CauseDeadlock = faults.Deadlock
 	CauseMismatch = faults.Difference
+	CauseAlike    = faults.Alike
 	CauseUnknown  = faults.Unknown
 )
 

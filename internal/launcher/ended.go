@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	faults "github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/text"
 )
@@ -192,11 +193,25 @@ func (e *EndedError) headline() string {
 	case CauseLeft:
 		return fmt.Sprintf("%s left while others needed it: the job failed after %v", who, after)
 	case CauseMismatch:
+		verb, what := "made", "call"
+		if e.Ranks[e.Reporter].Report.Cause == faults.Unequal {
+			verb, what = "brought", "value"
+		}
+
 		differs := func(r Rank) bool { return r.consequence() && r.Report.Cause.IsDifference() }
 		if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
-			return fmt.Sprintf("%s made another call than the others: the job failed after %v", who, after)
+			return fmt.Sprintf("%s %s another %s than the others: the job failed after %v", who, verb, what, after)
 		}
-		return fmt.Sprintf("%s made different calls: the job failed after %v", who, after)
+		return fmt.Sprintf("%s %s different %ss: the job failed after %v", who, verb, what, after)
+	// An error of all.
+	case CauseAlike:
+		switch len(e.Blamed) {
+		case 1:
+			return fmt.Sprintf("%s made the others fail: the job failed after %v", who, after)
+		case len(e.Ranks):
+			who = "all ranks"
+		}
+		return fmt.Sprintf("%s failed alike: the job failed after %v", who, after)
 	// Ranks that waited.
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
@@ -264,7 +279,7 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 	if r := e.Ranks[e.Reporter].Report; r != nil {
 		lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
 		isReport := func(line string) bool { return strings.Contains(line, lines[0]) }
-		isFirst := e.Reporter == e.First
+		isFirst := e.Reporter == e.First || e.Cause == CauseAlike && slices.Contains(e.Blamed, e.Reporter)
 		if isFirst && r.Frames != nil {
 			writeMessage(b, lines, r.Frames)
 			return

@@ -29,7 +29,6 @@ type rule struct {
 // The first rule whose room matches a package applies.
 var rules = []rule{
 	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
-	{"bytesize", []string{"internal/text"}, nil, "numbers of bytes know nothing of what has them"},
 	{"topology", []string{"internal/text"}, nil, "topology is pure arithmetic"},
 	{"transport", []string{"internal/failure", "internal/text"}, nil, "the contract must not lean on one of its implementations"},
 	{"transport/transporttest", []string{"transport"}, []string{testify},
@@ -41,7 +40,7 @@ var rules = []rule{
 		"a transport moves bytes, on each node through memory, and the library's calls have a room of their own"},
 	{"transport/...", []string{"transport", "transport/internal/...", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
-	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/params", "internal/strictyaml", "internal/text"}, nil,
+	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/strictyaml", "internal/text"}, nil,
 		"configuration stands on the engine, which knows a Selector only"},
 	{"ccl/agree", []string{"ccl", "transport"}, nil, "it stands on collectives, and transport writes ranks"},
 	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "topology", "transport", "transport/...", "test/calls", "internal/launchenv"}, []string{testify},
@@ -49,20 +48,20 @@ var rules = []rule{
 	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
 	{"ccl/internal/reducer", []string{"transport", "internal/reduce", "internal/memory"}, nil, "it reduces bytes, of whichever call"},
 	{"ccl/internal/...", []string{"transport"}, nil, "the engine's parts know neither element types nor communicators"},
-	{"ccl", []string{"ccl/internal/...", "bytesize", "half", "topology", "transport", "internal/reduce", "internal/memory", "internal/params", "internal/text", "internal/flight", "internal/library"}, nil,
+	{"ccl", []string{"ccl/internal/...", "half", "topology", "transport", "internal/reduce", "internal/memory", "internal/text", "internal/flight", "internal/library"}, nil,
 		"the engine knows the transports' contract only, so that it runs on any"},
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
 	{"algorithms/mpi", []string{"ccl", "transport"}, nil, "it calls the collectives of a transport"},
 	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
-	{"partition", []string{"ccl", "ccl/agree", "internal/object", "internal/rowmajor"}, nil, "partitions stand on groups, on any transport"},
+	{"partition", []string{"ccl", "ccl/agree", "internal/failure", "internal/object", "internal/rowmajor"}, nil, "partitions stand on groups, on any transport"},
 	{"partition/partitiontest", []string{"partition", "ccl", "algorithms", "transport", "transport/..."}, nil, "it runs workers on real transports"},
-	{"primitive", []string{"partition", "ccl", "ccl/agree", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
+	{"primitive", []string{"partition", "ccl", "ccl/agree", "internal/failure", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
 	{"dist", []string{"ccl", "ccl/agree", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object", "internal/text"}, nil,
 		"the front door names the concrete parts"},
 	{"launch", []string{"transport/shm", "internal/launcher", "internal/launchenv", "internal/jsonfloat"}, nil, "it starts programs that need not use goccl"},
-	{"ddp", []string{"dist", "ccl", "ccl/agree", "half", "internal/atomicfile", "internal/jsonfloat"}, nil, "a training program could have written it"},
+	{"ddp", []string{"dist", "ccl", "ccl/agree", "half", "internal/atomicfile", "internal/failure", "internal/jsonfloat"}, nil, "a training program could have written it"},
 	{"test/calls", []string{"ccl", "half", "transport"}, nil, "its results follow from definitions, not from algorithms"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive", "transport", "internal/rowmajor", "test/calls"}, nil, "random programs use what users' programs use, and transport names the errors"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
@@ -73,7 +72,6 @@ var rules = []rule{
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
 	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},
-	{"internal/params", []string{"bytesize"}, nil, "parameters are fields of any struct"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
 	{"internal/flight", []string{"internal/atomicfile", "internal/userfile"}, nil, "a recorder knows neither collectives nor transports"},
@@ -84,7 +82,7 @@ var rules = []rule{
 		"a launcher starts any program and reads why its ranks failed, whatever memory they share"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi"}, nil, "the tool with the built-in algorithms and MPI is nothing more than that"},
-	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launchenv", "internal/launcher", "internal/params", "internal/workload", "cmd/goccl/internal/..."},
+	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launchenv", "internal/launcher", "internal/workload", "cmd/goccl/internal/..."},
 		[]string{"github.com/alecthomas/kong", "golang.org/x/term"}, "a tool shows what the public rooms know"},
 	{"cmd/goccl/internal/inspect", []string{"transport/shm", "internal/flight", "internal/text"}, nil, "it reads what ranks have recorded"},
 	{"cmd/goccl/internal/svg", nil, nil, "a picture knows nothing of what it shows"},
@@ -106,7 +104,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist", "internal/cores"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl"}}
+	"launch": {"dist", "internal/cores"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
 
 const testify = "github.com/stretchr/testify"
 

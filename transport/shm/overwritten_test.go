@@ -94,13 +94,15 @@ func TestOverwrittenFailure(t *testing.T) {
 	}
 }
 
-// A failure counts as the failure of the rank whose record holds it, also if the record names another
-// rank.
+// A failure counts as the failure of the rank whose record holds it if the record names no rank. It may be passed on
+// from another rank.
 func TestOverwrittenRecord(t *testing.T) {
-	eps := heapEndpoints(t, 2)
-	eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 65000})
-	if by := eps[0].Failure().By; by != 1 {
-		t.Errorf("the failure of rank 1 is by rank %d", by)
+	for by, want := range map[int]int{65000: 1, 3: 1, 1: 1, 2: 2} {
+		eps := heapEndpoints(t, 3)
+		eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: by})
+		if got := eps[0].Failure().By; got != want {
+			t.Errorf("the failure of rank 1 by rank %d is by rank %d", by, got)
+		}
 	}
 }
 

@@ -64,7 +64,9 @@ func (r records) Store(rank int, f *transport.Failure) {
 
 func (r records) Load(rank int) *transport.Failure {
 	f := decodeFailure(r.record(rank))
-	f.By = rank // the record's owner, even if the record was overwritten
+	if f.By >= r.layout.ranks { // the record was overwritten
+		f.By = rank
+	}
 	return f
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
-	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -95,11 +94,11 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 	for _, k := range a.Topologies {
 		d.Topologies = append(d.Topologies, k.String())
 	}
-	all, err := params.Defaults(a.Name, a.Params)
+	params, err := a.Parameters()
 	if err != nil {
 		return d, err
 	}
-	for _, p := range all {
+	for _, p := range params {
 		d.Parameters = append(d.Parameters, parameter{p.Key, p.Type(), p.String(), p.Doc})
 	}
 
