@@ -88,7 +88,7 @@ func (f *found) abandon(why *transport.Failure) (verdict uint32) {
 
 // withHead calls use with the mapped part of the file before the seats.
 func (f *found) withHead(use func(head arena)) error {
-	head, err := mapFile(f.fd, seatsOffset)
+	head, err := mapBriefly(f.fd, seatsOffset)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,9 @@ import (
 // the ranks cannot join locks byte failureLock.
 //
 // These are locks of open file descriptions. The kernel releases a lock when the last copy of
-// the descriptor is closed, in particular when the process dies. Locks are visible across pid
-// namespaces. Two descriptions of one process exclude each other like two processes.
+// the descriptor is closed, in particular when the process dies, unless memory is mapped through
+// the description (see mapFile). Locks are visible across pid namespaces. Two descriptions of one
+// process exclude each other like two processes.
 const (
 	removalLock = maxRanks + iota
 	failureLock
