@@ -63,31 +63,32 @@ func (m *rendezvous) joinProcesses(p transport.Provider, timeout time.Duration) 
 // join connects the ranks of this process with all others by p.
 func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transport.Endpoint, error) {
 	j := m.job
-	ctx, cancel := context.WithCancel(j.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(j.ctx)
+	defer cancel(nil)
 	if timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
+		late, stop := context.WithTimeout(ctx, timeout)
+		defer stop()
+		ctx = late
 	}
-	go func() { // the worker may end meanwhile
-		select {
-		case <-m.decided:
-			cancel()
-		case <-ctx.Done():
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case <-m.decided: // the worker may end meanwhile
+				cancel(nil)
+			case <-ctx.Done():
+			case <-time.After(endedPause):
+				if ended := j.endedRank(); ended != nil { // the transport knows whether it had joined before
+					cancel(ended)
+				}
+			}
 		}
 	}()
 
 	described := j.described()
 	described.Attempt = m.number
 	j.joinedBy(p)
-	watched, stop := ctx, func() {}
-	if j.launched != nil {
-		watched, stop = j.watchEnds(ctx)
-	}
-	endpoints, err := joinBy(watched, p, described)
-	stop()
+	endpoints, err := joinBy(ctx, p, described)
 	err = j.withEnd(err)
-
 	if err != nil && m.isOver() {
 		return nil, errElsewhere
 	}

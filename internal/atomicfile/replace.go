@@ -78,7 +78,7 @@ func resolve(path string) (string, fs.FileInfo, error) {
 
 // prefixOf returns the beginning of the names of a file's temporary files.
 func prefixOf(path string) string {
-	return fmt.Sprintf(".goccl-%.8x-", sha256.Sum256([]byte(filepath.Base(path))))
+	return fmt.Sprintf(anyPrefix+"%.8x-", sha256.Sum256([]byte(filepath.Base(path))))
 }
 
 // beforeLock runs between the creation of a temporary file and its lock. Tests set it.
@@ -128,6 +128,12 @@ func isNamed(f *os.File) bool {
 
 // beforeOpen runs between the look at a temporary file and its opening. Tests set it.
 var beforeOpen = func(string) {}
+
+// anyPrefix is the beginning of the names of all temporary files.
+const anyPrefix = ".goccl-"
+
+// RemoveAbandoned removes the temporary files in a directory whose processes have died in Replace.
+func RemoveAbandoned(dir string) { removeAbandoned(dir, anyPrefix) }
 
 // removeAbandoned removes the temporary files that nobody has locked. What it cannot read or remove
 // it leaves.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
 var streamNames = [2]string{"standard output", "standard error"}
@@ -21,13 +20,13 @@ func (l *launcher) openOutputs() error {
 		}
 	}
 
-	var mu sync.Mutex
-	l.outputs = [2]*output{newOutput(&mu, l.Stdout), newOutput(&mu, l.Stderr)}
+	at := new(cursor)
+	l.outputs = [2]*output{newOutput(at, l.Stdout), newOutput(at, l.Stderr)}
 
 	for i := range l.ranks {
 		for k, o := range l.outputs {
 			s := &l.ranks[i].streams[k]
-			s.tee, s.stamped = l.ranks[i].files[k], l.Timestamps
+			s.tee, s.stamped, s.pause = l.ranks[i].files[k], l.Timestamps, unfinishedPause
 			if l.Directory == "" && (i == 0 || !l.Quiet) {
 				s.out = o
 			}
@@ -89,7 +88,7 @@ func (l *launcher) outputError() error {
 }
 
 func (l *launcher) closeFiles() {
-	files := []*os.File{l.null, l.keeper.pipe}
+	files := []*os.File{l.null, l.keeper.pipe, l.lock}
 	for i := range l.ranks {
 		files = append(files, l.ranks[i].files[:]...)
 	}

@@ -15,10 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/flight"
 )
 
 func init() {
+	// Is killed while it writes a file of the flight recorder.
+	programs["half"] = func([]string) {
+		panic(atomicfile.Replace(filepath.Join(os.Getenv("GOCCL_FLIGHT"), "flight-x.json"), false, func(f *os.File) error {
+			if _, err := f.WriteString("{"); err != nil {
+				return err
+			}
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}))
+	}
 	// Makes a call, shows its process id and stays.
 	programs["recorded"] = func([]string) {
 		if err := dist.Spawn(func(context.Context, int) error {
@@ -69,6 +79,17 @@ func holdsMemory() bool {
 		}
 	}
 	return false
+}
+
+// A file that a rank was killed in the middle of is removed.
+func TestHalfOfAFlight(t *testing.T) {
+	job := testJob(1, "half")
+	job.Flight = t.TempDir()
+	job.Environment = append(job.Environment, "GOCCL_FLIGHT="+job.Flight)
+	require.Equal(t, syscall.SIGKILL, start(job).failure(t).Ranks[0].Signal)
+	files, err := os.ReadDir(job.Flight)
+	require.NoError(t, err)
+	require.Empty(t, files)
 }
 
 // A job that succeeds leaves no records, and a directory that cannot be made is an error.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/flight"
 )
 
@@ -48,6 +49,9 @@ func (l *launcher) openFlight() {
 
 // writeFlight writes the flight recorders of all ranks if the job has failed.
 func (l *launcher) writeFlight() {
+	if l.Flight != "" {
+		atomicfile.RemoveAbandoned(l.Flight) // of ranks that were killed
+	}
 	w := &l.flight
 	if w.memory == nil || !l.failure.hasCome() {
 		return

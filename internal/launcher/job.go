@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -50,6 +49,9 @@ type Spec struct {
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel
 	// never receives any.
 	Signals <-chan os.Signal
+	// OwnsChildren: this program starts no other processes. On Linux, orphans of the ranks that become
+	// its children are then waited for while the job runs.
+	OwnsChildren bool
 }
 
 // Pinning is whether every rank of a job runs on its own cores.
@@ -62,9 +64,6 @@ const (
 	PinOn              // or the job does not start
 	PinOff
 )
-
-// Signals are the signals that a launcher forwards to its ranks.
-var Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
 // Exit statuses of launchers and shells.
 const (

@@ -83,7 +83,7 @@ var programs = map[string]func(args []string){
 	"launcher": func(args []string) {
 		job := testJob(number(args[0]), args[1:]...)
 		job.Stdin, job.Stdout, job.Stderr = os.Stdin, os.Stdout, os.Stderr
-		job.Grace = time.Minute
+		job.Grace, job.OwnsChildren = time.Minute, true
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, Signals...)
 		job.Signals = signals

@@ -22,26 +22,37 @@ const maxLine = 64 << 10
 
 // output is the common output of many ranks.
 type output struct {
-	mu     *sync.Mutex // one for all outputs: they may be the same terminal
+	at     *cursor // one for all outputs: they may be the same terminal
 	to     io.Writer
 	colour bool
 	err    error        // the first; later output is dropped
 	begun  atomic.Int64 // when the write began that goes on, in ns since 1970; 0: none does
 }
 
-func newOutput(mu *sync.Mutex, to io.Writer) *output {
+// cursor is where the last output has ended.
+type cursor struct {
+	sync.Mutex
+	isBack bool // at the start of a line that is to be overwritten
+}
+
+func newOutput(at *cursor, to io.Writer) *output {
 	f, isFile := to.(*os.File)
-	return &output{mu: mu, to: to, colour: isFile && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
+	return &output{at: at, to: to, colour: isFile && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
 }
 
 func (o *output) write(lines []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil && len(lines) > 0 {
-		o.begun.Store(time.Now().UnixNano())
-		_, o.err = o.to.Write(lines)
-		o.begun.Store(0)
+	o.at.Lock()
+	defer o.at.Unlock()
+	if o.err != nil || len(lines) == 0 {
+		return
 	}
+	if o.at.isBack && o.colour {
+		lines = append([]byte("\x1b[K"), lines...) // a longer line would show behind a shorter one
+	}
+	o.at.isBack = lines[len(lines)-1] == '\r'
+	o.begun.Store(time.Now().UnixNano())
+	_, o.err = o.to.Write(lines)
+	o.begun.Store(0)
 }
 
 // colours are distinguishable from each other and from the text, on light and
@@ -60,11 +71,17 @@ func (o *output) prefix(rank, ranks int) string {
 // timeFormat is the format of the time at the start of a line.
 const timeFormat = "15:04:05.000 "
 
+// unfinishedPause is the time after which a line without an end is shown.
+const unfinishedPause = time.Second
+
 // stream splits one output of one rank into lines.
 type stream struct {
-	out     *output  // nil: not shown
-	tee     *os.File // nil: shown only
-	teeErr  error    // the first of tee; later output is dropped
+	mu      sync.Mutex
+	pause   time.Duration // after which an incomplete line is shown; 0: never
+	timer   *time.Timer   // of the pause; nil at first
+	out     *output       // nil: not shown
+	tee     *os.File      // nil: shown only
+	teeErr  error         // the first of tee; later output is dropped
 	prefix  string
 	stamped bool   // lines start with the time
 	rest    []byte // an incomplete line
@@ -77,6 +94,16 @@ type stream struct {
 }
 
 func (s *stream) write(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.pause == 0 || s.out == nil:
+	case s.timer == nil:
+		s.timer = time.AfterFunc(s.pause, s.end)
+	default:
+		s.timer.Reset(s.pause)
+	}
+
 	if s.tee != nil && s.teeErr == nil {
 		_, s.teeErr = s.tee.Write(p)
 	}
@@ -89,7 +116,7 @@ func (s *stream) split(p []byte) {
 	text := s.rest
 
 	for {
-		end := bytes.IndexByte(text, '\n')
+		end := lineEnd(text)
 		switch {
 		case end < 0 && len(text) <= maxLine:
 			s.rest = append(s.rest[:0], text...)
@@ -99,31 +126,50 @@ func (s *stream) split(p []byte) {
 			return
 		// A long line is passed on in parts.
 		case end < 0 || end > maxLine:
-			s.line(text[:maxLine])
+			s.line(text[:maxLine], '\n')
 			text = text[maxLine:]
 		default:
-			s.line(text[:end])
+			s.line(text[:end], text[end])
 			text = text[end+1:]
 		}
 	}
 }
 
-// end writes an incomplete last line.
+// lineEnd returns where the first line ends, or -1: at a newline, or at a carriage return with
+// which a program starts to overwrite the line. A last one may belong to a newline.
+func lineEnd(text []byte) int {
+	end := bytes.IndexAny(text, "\r\n")
+	switch {
+	case end < 0 || text[end] == '\n':
+		return end
+	case end+1 == len(text):
+		return -1
+	case text[end+1] == '\n':
+		return end + 1
+	}
+	return end
+}
+
+// end ends an incomplete line.
 func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.rest) > 0 {
 		s.split([]byte("\n"))
 	}
 }
 
-func (s *stream) line(text []byte) {
+func (s *stream) line(text []byte, end byte) {
 	s.crash.add(text)
 	s.stacks = s.stacks || s.asked.Load() && bytes.HasPrefix(text, []byte(stacksStart))
 	if s.stacks {
 		return
 	}
 
-	s.last.add(text)
-	s.last.add([]byte{'\n'})
+	if end == '\n' { // otherwise it is overwritten
+		s.last.add(text)
+		s.last.add([]byte{'\n'})
+	}
 	if s.out == nil {
 		return
 	}
@@ -132,7 +178,7 @@ func (s *stream) line(text []byte) {
 	}
 	s.lines = append(s.lines, s.prefix...)
 	s.lines = append(s.lines, text...)
-	s.lines = append(s.lines, '\n')
+	s.lines = append(s.lines, end)
 }
 
 // tail is the end of an output.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 )
 
 func linesTo(to *bytes.Buffer) *stream {
-	return &stream{out: newOutput(new(sync.Mutex), to), prefix: "[3] "}
+	return &stream{out: newOutput(new(cursor), to), prefix: "[3] "}
 }
 
 // However a text is split, its lines come out whole, each with its prefix.
@@ -33,6 +32,29 @@ func TestLines(t *testing.T) {
 		}
 		s.end()
 		require.Equal(t, "[3] one\n[3] \n[3] two three\n[3] the last has no end\n", shown.String())
+	}
+}
+
+// A line that is overwritten is shown as such and not kept, however the text is split; what ends by a
+// carriage return and a newline is one line. A terminal clears the line first.
+func TestOverwrittenLines(t *testing.T) {
+	const text = "10%\r20%\rdone\r\nnext\n"
+	for size := 1; size <= len(text); size++ {
+		for clear, terminal := range map[string]bool{"": false, "\x1b[K": true} {
+			var shown bytes.Buffer
+			s := linesTo(&shown)
+			s.out.colour = terminal
+			for rest := []byte(text); len(rest) > 0; {
+				n := min(size, len(rest))
+				s.write(rest[:n])
+				rest = rest[n:]
+			}
+			require.Equal(t, []string{"done\r", "next"}, s.last.text())
+			if size == 1 { // each line is written by itself
+				require.Equal(t, "[3] 10%\r"+clear+"[3] 20%\r"+clear+"[3] done\r\n[3] next\n", shown.String())
+			}
+			require.Equal(t, "[3] 10%\r[3] 20%\r[3] done\r\n[3] next\n", strings.ReplaceAll(shown.String(), "\x1b[K", ""))
+		}
 	}
 }
 
@@ -120,7 +142,7 @@ func TestStacks(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
-	o := newOutput(new(sync.Mutex), new(bytes.Buffer))
+	o := newOutput(new(cursor), new(bytes.Buffer))
 	require.Equal(t, "[9] ", o.prefix(9, 10))
 	require.Equal(t, "[ 9] ", o.prefix(9, 11))
 	require.Equal(t, "[12] ", o.prefix(12, 100))
@@ -159,7 +181,7 @@ func (f *full) Write([]byte) (int, error) { f.writes++; return 0, errors.New("no
 // Output that cannot be written is dropped, so that the ranks can continue.
 func TestWriteError(t *testing.T) {
 	f := new(full)
-	o := newOutput(new(sync.Mutex), f)
+	o := newOutput(new(cursor), f)
 	o.write([]byte("a\n"))
 	o.write([]byte("b\n"))
 	require.EqualError(t, o.err, "no space left")

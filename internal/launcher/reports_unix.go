@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"syscall"
 
 	"github.com/goccl/goccl/internal/launchenv"
 )
@@ -13,17 +15,49 @@ import (
 // reports is the directory of the ranks' reports, "" if there is none.
 type reports string
 
-// makeReports creates the directory of reports, once a keeper exists that removes it.
+// makeReports creates the directory of reports, once a keeper exists that removes it, and locks it
+// for as long as this process lives.
 //
 // If that fails the job runs without reports, and the launcher uses the order in which ranks end.
-func makeReports(job string) reports {
-	for _, dir := range reportDirectories(job) {
+func (l *launcher) makeReports() {
+	for _, dir := range reportDirectories(l.name) {
 		if os.Mkdir(dir, 0o700) == nil {
 			absolute, _ := filepath.Abs(dir) // ranks may change their directory
-			return reports(absolute)
+			l.reports, l.lock = reports(absolute), lockDirectory(absolute)
+			return
 		}
 	}
-	return ""
+}
+
+// lockDirectory locks a directory until it is closed, or returns nil.
+func lockDirectory(dir string) *os.File {
+	f, err := os.Open(dir)
+	if err == nil && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		return f
+	}
+	_ = f.Close() // nothing was written
+	return nil
+}
+
+var jobName = regexp.MustCompile(`^goccl-[0-9a-f]{16}$`)
+
+// Leftovers returns the directories of reports of this user's jobs of which launcher and keeper
+// were killed. os.RemoveAll removes them.
+func Leftovers() (dirs []string) {
+	for _, pattern := range reportDirectories("goccl-*") {
+		found, _ := filepath.Glob(pattern) // the pattern is valid
+		for _, dir := range found {
+			info, err := os.Lstat(dir)
+			if err != nil || !info.IsDir() || !jobName.MatchString(info.Name()) || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+				continue
+			}
+			if f := lockDirectory(dir); f != nil {
+				dirs = append(dirs, dir)
+				_ = f.Close() // nothing was written
+			}
+		}
+	}
+	return dirs
 }
 
 // reportDirectories are candidates for the directory of a job's reports; the first one that can

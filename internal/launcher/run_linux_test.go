@@ -344,9 +344,11 @@ func TestKilledLauncher(t *testing.T) {
 	}
 }
 
-// If launcher and keeper are killed together, the ranks die nevertheless.
+// If launcher and keeper are killed together, the ranks die nevertheless. The directory of reports
+// stays, and is a leftover.
 func TestKilledLauncherAndKeeper(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // where the directory of reports stays
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	value := fmt.Sprintf("%d.both", os.Getpid())
 	launcher := command("launcher", "2", "stubborn")
 	launcher.Env = append(launcher.Env, mark+"="+value)
@@ -358,10 +360,17 @@ func TestKilledLauncherAndKeeper(t *testing.T) {
 		_, err := lines.ReadString('\n')
 		require.NoError(t, err)
 	}
+	require.Empty(t, Leftovers(), "the job runs")
 	kill(t, keeperOf(t, launcher.Process.Pid))
 	kill(t, launcher.Process.Pid)
 	require.Error(t, launcher.Wait())
 	gone(t, value)
+
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "goccl-experiments-2026"), 0o700)) // as long as a job's name
+	found, err := filepath.Glob(filepath.Join(dir, "goccl-[0-9a-f]*[0-9a-f]"))
+	require.NoError(t, err)
+	require.Len(t, Leftovers(), 1)
+	require.Subset(t, found, Leftovers())
 }
 
 // The keeper is not part of the job: the job continues without it.

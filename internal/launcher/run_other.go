@@ -6,9 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 )
+
+// Signals are those that a launcher passes on: none.
+var Signals []os.Signal
+
+// Leftovers returns nothing: there are no jobs.
+func Leftovers() []string { return nil }
 
 // Reexecuted does nothing: this system has no launchers.
 func Reexecuted(Memory) {}

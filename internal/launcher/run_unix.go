@@ -30,6 +30,7 @@ type launcher struct {
 	cores   pinnedCores
 	keeper  keeper
 	reports reports
+	lock    *os.File // of reports
 	flight  flightWatch
 
 	children chan child // the ranks' processes that have ended, from goroutines that wait for them

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -78,6 +77,20 @@ func init() {
 		signal.Notify(asked, Signals...)
 		fmt.Println("up")
 		fmt.Println("got", <-asked)
+	}
+	programs["signaled"] = func([]string) {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, userSignals...)
+		fmt.Println("up")
+		for range userSignals {
+			fmt.Println("got", <-signals)
+		}
+	}
+	// Shows progress, until a gate opens.
+	programs["progress"] = func(args []string) {
+		fmt.Print("loading\n10%\r20%\r30%")
+		waitForFile(args[0])
+		fmt.Print("done\r\n")
 	}
 	// Starts one of the programs in its own group, and waits for it as `go run` does,
 	// or not.
@@ -286,7 +299,7 @@ func TestTee(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	var shown bytes.Buffer
-	both := newOutput(new(sync.Mutex), &shown)
+	both := newOutput(new(cursor), &shown)
 	l := &launcher{Spec: job, failure: failure{seen: -1}, ranks: make([]rank, 2), outputs: [2]*output{both, both}}
 	require.NoError(t, l.jobError())
 	s := &l.ranks[1].streams[0]
@@ -379,7 +392,7 @@ func TestGrace(t *testing.T) {
 // Signals are forwarded unchanged. A rank that ends with 0 then has not failed,
 // but the job was ended by the signal.
 func TestSignals(t *testing.T) {
-	for _, s := range Signals {
+	for _, s := range endSignals {
 		r := start(testJob(2, "orderly"))
 		r.out.Await(t, "up\n", 2)
 		r.signals <- s
@@ -388,6 +401,28 @@ func TestSignals(t *testing.T) {
 		require.Equal(t, -1, e.First)
 		r.out.Await(t, fmt.Sprintf("got %v\n", s), 2)
 	}
+}
+
+// The signals of users are passed on to the programs that handle them, and to no other, such as cat,
+// which would die of them. The job goes on.
+func TestUserSignals(t *testing.T) {
+	r := start(piped(testJob(2, "signaled")))
+	r.out.Await(t, "up\n", 2)
+	r.signals <- syscall.SIGUSR1
+	r.out.Await(t, "got user defined signal 1\n", 2)
+	r.signals <- syscall.SIGUSR2
+	r.out.Await(t, "got user defined signal 2\n", 2)
+	require.NoError(t, <-r.ended)
+}
+
+// What a rank writes over and over, and a line that it does not end, are shown while it runs.
+func TestProgress(t *testing.T) {
+	fifo, open := gate(t)
+	r := start(testJob(1, "progress", fifo))
+	r.out.Await(t, "[0] loading\n[0] 10%\r[0] 20%\r[0] 30%\n", 1)
+	open()
+	require.NoError(t, <-r.ended)
+	require.True(t, strings.HasSuffix(r.out.String(), "\n[0] done\r\n"), r.out)
 }
 
 // A second interrupt kills without a grace period.

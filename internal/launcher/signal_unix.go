@@ -5,10 +5,21 @@ package launcher
 import (
 	"cmp"
 	"errors"
+	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// endSignals end a job, and userSignals mean what the program makes of them.
+var (
+	endSignals  = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	userSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
+)
+
+// Signals are the signals that a launcher passes on to its ranks.
+var Signals = slices.Concat(endSignals, userSignals)
 
 // SignalName returns the name of a signal, such as SIGTERM, or "" if it is 0.
 func SignalName(s syscall.Signal) string {

@@ -16,24 +16,28 @@ import (
 // showing their stacks, and SIGTERM to the others, which would only die of it and might dump their
 // memory. It reports whether it has asked any; otherwise it has sent nothing.
 func askStacks(group int) bool {
-	var asked, others []int
-	for _, pid := range processesOf(group) {
-		if handles(pid, syscall.SIGQUIT) {
-			asked = append(asked, pid)
-		} else {
-			others = append(others, pid)
-		}
-	}
+	asked, others := signalHandlers(group, syscall.SIGQUIT)
 	if len(asked) == 0 {
 		return false
-	}
-	for _, pid := range asked {
-		_ = syscall.Kill(pid, syscall.SIGQUIT) // it may have ended
 	}
 	for _, pid := range others {
 		_ = syscall.Kill(pid, syscall.SIGTERM)
 	}
 	return true
+}
+
+// signalHandlers sends a signal to those processes of a group that handle it, and returns them and
+// the others.
+func signalHandlers(group int, s syscall.Signal) (asked, others []int) {
+	for _, pid := range processesOf(group) {
+		if !handles(pid, s) {
+			others = append(others, pid)
+			continue
+		}
+		asked = append(asked, pid)
+		_ = syscall.Kill(pid, s) // it may have ended
+	}
+	return asked, others
 }
 
 // processesOf returns the processes of a group; none if it cannot list them.

@@ -2,8 +2,19 @@
 
 package launcher
 
+import "syscall"
+
+// signalHandlers sends a signal to a group. Which processes handle it is not known.
+func signalHandlers(group int, s syscall.Signal) (asked, others []int) {
+	signalGroup(group, s)
+	return nil, nil
+}
+
 // askStacks does nothing: only on Linux do ranks that are processes meet, and wait for each other.
 func askStacks(int) bool { return false }
+
+// reapOrphans does nothing: process 1 waits for orphans.
+func (*launcher) reapOrphans() {}
 
 // isStopped reports nothing.
 func isStopped(int) bool { return false }

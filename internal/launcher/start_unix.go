@@ -16,7 +16,7 @@ func (l *launcher) startAll() error {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
 
-	l.reports = makeReports(l.name)
+	l.makeReports()
 	environment := l.environment()
 	for i := range l.ranks {
 		variables := slices.Concat(rankVariables(l.name, l.secret, i, l.Ranks), l.cores.processors(environment, i), l.reports.variables(i))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -27,19 +28,25 @@ func (l *launcher) watch(ctx context.Context) {
 			l.ranks[i].isFinished = true
 			l.running--
 			l.reportEnd(i)
-		case s := <-l.Signals:
-			l.endBySignal(s.(syscall.Signal))
 
+		case s := <-l.Signals:
+			if slices.Contains(userSignals, s) {
+				l.passOn(s.(syscall.Signal))
+			} else {
+				l.endBySignal(s.(syscall.Signal))
+			}
 		case <-canceled:
 			canceled = nil
 			l.endByContext(ctx)
+
 		case <-shared:
 			l.cores.move(l.ranks)
 		case <-beats.C:
 			l.pulse.beat(time.Now())
-
+			l.reapOrphans()
 		case <-l.flight.next:
 			l.lookForFlight()
+
 		case <-l.ending.blamedLate:
 			l.endIfBlamed(true)
 		case <-l.ending.deadline:
@@ -118,6 +125,16 @@ func (r *rank) awaitEmptyGroup(limit time.Duration) bool {
 			return false
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// passOn sends a signal to the processes of the ranks that handle it. Others, such as a shell,
+// would die of it.
+func (l *launcher) passOn(s syscall.Signal) {
+	for i := range l.ranks {
+		if r := &l.ranks[i]; r.PID != 0 && !r.isGone.Load() {
+			signalHandlers(r.PID, s)
+		}
 	}
 }
 

@@ -15,13 +15,14 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/launcher"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
 )
 
 // doctorCommand is `goccl doctor`.
 type doctorCommand struct {
-	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm, and list it."`
+	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm and TMPDIR, and list it."`
 	JSON  bool `name:"json" help:"Print one JSON document."`
 }
 
@@ -31,7 +32,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	context.AfterFunc(ctx, stop)
 	defer stop()
 	if c.Clean {
-		found, err := shm.Leftovers()
+		found, err := leftovers()
 		if err != nil {
 			return err
 		}
@@ -74,18 +75,18 @@ func examine(ctx context.Context, report func(doctor.Finding)) *examination {
 		e.add(f)
 	}
 
-	launcher, ranks := doctor.Launcher(os.Getenv)
+	startedBy, ranks := doctor.Launcher(os.Getenv)
 	doctor.Processes(ctx, "", e.add, max(2, e.Machine.Cores, ranks), 2, 8)
-	leftovers, err := shm.Leftovers()
-	e.add(doctor.Leftovers(leftovers, err))
-	e.Leftovers = append(e.Leftovers, leftovers...)
+	found, err := leftovers()
+	e.add(doctor.Leftovers(found, err))
+	e.Leftovers = append(e.Leftovers, found...)
 	if ranks == 0 { // under a launcher the job itself holds its cores
 		e.add(doctor.Pinning(cores.Survey()))
 	}
 
-	e.add(launcher)
+	e.add(startedBy)
 	e.explain(ranks)
-	if ranks > 0 || launcher.Verdict == doctor.Problem {
+	if ranks > 0 || startedBy.Verdict == doctor.Problem {
 		e.add(doctor.Finding{Part: doctor.PartYardsticks, Name: "all", Verdict: doctor.Note,
 			Says: "not measured under a launcher: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
 		return e
@@ -183,10 +184,30 @@ type kept struct {
 	Why string `json:"why"`
 }
 
+// leftovers returns what dead jobs of this user have left: memory, and reports, which are of 0
+// ranks.
+func leftovers() ([]shm.Leftover, error) {
+	all, err := shm.Leftovers()
+	for _, dir := range launcher.Leftovers() {
+		if info, gone := os.Stat(dir); gone == nil {
+			all = append(all, shm.Leftover{Path: dir, Job: info.Name(), Made: info.ModTime()})
+		}
+	}
+	return all, err
+}
+
+// remove removes a leftover.
+func remove(l shm.Leftover) error {
+	if l.Ranks == 0 {
+		return os.RemoveAll(l.Path)
+	}
+	return l.Remove()
+}
+
 func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
 	r := removal{Removed: []shm.Leftover{}, Kept: []kept{}}
 	for _, l := range found {
-		if err := l.Remove(); err != nil {
+		if err := remove(l); err != nil {
 			r.Kept = append(r.Kept, kept{l, err.Error()})
 			continue
 		}
@@ -216,6 +237,9 @@ func (r removal) write(stdout io.Writer) error {
 }
 
 func described(l shm.Leftover) string {
+	if l.Ranks == 0 {
+		return fmt.Sprintf("%s: reports of job %s, whose launcher was killed", l.Path, l.Job)
+	}
 	return fmt.Sprintf("%s: %s, of job %s of %d ranks, made at %s by pid %d",
 		l.Path, doctor.Amount(float64(l.Bytes)), l.Job, l.Ranks, l.Made.Format(time.DateTime), l.PID)
 }

@@ -257,6 +257,17 @@ func TestDoctorClean(t *testing.T) {
 
 	living.kill()
 	require.NoError(t, shm.Leftover{Path: living.path}.Remove())
+
+	t.Setenv("TMPDIR", t.TempDir())
+	reports := filepath.Join(os.TempDir(), "goccl-0123456789abcdef")
+	require.NoError(t, os.Mkdir(reports, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(reports, "rank-0"), nil, 0o600))
+	all, err := leftovers()
+	require.NoError(t, err)
+	out.Reset()
+	require.NoError(t, (&doctorCommand{}).clean(&out, slices.DeleteFunc(all, func(l shm.Leftover) bool { return l.Path != reports })))
+	require.Equal(t, "removed "+reports+": reports of job goccl-0123456789abcdef, whose launcher was killed\n", out.String())
+	require.NoDirExists(t, reports)
 	out.Reset()
 	require.NoError(t, (&doctorCommand{}).clean(&out, nil))
 	require.Equal(t, "nothing to remove: this user has no leftovers of dead jobs\n", out.String())

@@ -93,7 +93,7 @@ func (*pinning) IsBool() bool { return true }
 func (c *runCommand) Help() string {
 	return `Every process is one rank. Its environment has the rank and the number of ranks: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
 
-The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. All processes in the ranks' process groups are ended. The error names the rank that made the others fail, or that they waited for, with its panic and the functions of the program, its error, its exit status or its signal. A rank that the others waited for gets SIGQUIT in place of SIGTERM: the error shows where it was.
+The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. SIGUSR1 and SIGUSR2 are passed on to the programs that handle them. All processes in the ranks' process groups are ended. The error names the rank that made the others fail, or that they waited for, with its panic and the functions of the program, its error, its exit status or its signal. A rank that the others waited for gets SIGQUIT in place of SIGTERM: the error shows where it was.
 
 The exit status is 0 if all ranks ended with 0, otherwise that of the rank to blame, or 128 plus the number of the signal that it, or the launcher, got. It is 127 if the program does not exist, 126 if it cannot be executed, 2 for invalid flags, and 1 if a process cannot be started.`
 }
@@ -224,6 +224,8 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 		Flight:      c.Flight,
 		Memory:      memory,
 		Signals:     signals,
+
+		OwnsChildren: true,
 	}
 	report, err := createReport(c.Report)
 	if err != nil {
