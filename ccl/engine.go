@@ -111,7 +111,11 @@ func (e *engine) join(ctx context.Context) error {
 	if e.parts != nil {
 		call.partOfPiece = func(to int) (lo, hi int) { return call.partFor(to, call.pieceLo, call.pieceHi) }
 	}
+
 	e.warn = e.warnOf
+	if s, ok := e.ep.(sleeper); ok {
+		s.BeforeSleep(e.recordSleep)
+	}
 	e.ep.SetTimeout(transport.Timeout{After: e.selector.Timeout(), Warn: e.warn})
 	if e.size == 1 {
 		return transport.ContextError(ctx)

@@ -58,7 +58,7 @@ func onAll(all []*ccl.Communicator, f func(c *ccl.Communicator) error) []error {
 
 func load(t *testing.T, dir string) []*flight.Document {
 	t.Helper()
-	documents, err := flight.Load(dir)
+	documents, _, err := flight.Load(dir)
 	require.NoError(t, err)
 	return documents
 }

@@ -83,6 +83,20 @@ func (l *records) startRecorder(dir string, times bool) error {
 	})
 }
 
+// sleeper is implemented by the endpoints of all transports here: a wait that goes on asleep, after
+// it has polled for some time, calls f first.
+type sleeper interface {
+	BeforeSleep(f func(waited time.Duration))
+}
+
+// recordSleep records since when the current call waits: a call that sleeps has the time to read
+// the clock.
+func (e *engine) recordSleep(waited time.Duration) {
+	if e.stage.inside {
+		e.records.lane.Sleep(waited)
+	}
+}
+
 // open starts the communicator's records, as those of the group with a number. dir and times are
 // for a first group.
 func (l *records) open(number uint64, dir string, times bool) error {

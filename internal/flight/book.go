@@ -188,10 +188,18 @@ func (l *Lane) Inside() { publish(l.at, l.next[headWord]+(inside-begun)) }
 
 // End records the end of the call of the last Begin.
 func (l *Lane) End(ok bool) {
-	if l.next[begunWord] != 0 {
+	if l.next[begunWord] != 0 || !ok && l.at[begunWord] != 0 {
 		l.recordTime()
 	}
 	publish(l.at, ended(l.next[headWord], ok))
+}
+
+// Sleep records that the call of the last Begin is about to wait asleep, after it has waited for
+// that long. A call without times has the time of its begin from then on, until it is done.
+func (l *Lane) Sleep(waited time.Duration) {
+	if l.next[begunWord] == 0 {
+		atomic.StoreUint64(&l.at[begunWord], uint64(nanotime()-int64(waited)))
+	}
 }
 
 //go:noinline

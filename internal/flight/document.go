@@ -2,6 +2,7 @@ package flight
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -187,11 +188,15 @@ func (d *Document) Write(dir string) error {
 func Parse(text []byte) (*Document, error) {
 	d := new(Document)
 	if err := json.Unmarshal(text, d); err != nil {
+		if at, ok := errors.AsType[*json.SyntaxError](err); ok && at.Offset == int64(len(text)) {
+			return nil, errors.New("it is empty, or its end is missing: its writer was killed, or the disk was full")
+		}
 		return nil, fmt.Errorf("it is no flight record: %w", err)
 	}
 	if d.Version != Version {
 		return nil, fmt.Errorf("its version is %d, and this program reads version %d: use the goccl that wrote it", d.Version, Version)
 	}
+
 	for _, r := range d.Ranks {
 		if r.Rank < 0 {
 			return nil, fmt.Errorf("it has a rank %d", r.Rank)
@@ -217,33 +222,44 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
-// Load reads the documents in a directory, in the order of their names. It returns an error if one
-// is not a regular file of this user.
-func Load(dir string) ([]*Document, error) {
+// Load reads the documents in a directory, in the order of their names, and returns why it has not
+// read others: one that is torn, or not a regular file of this user. It fails if there is none that
+// it can read.
+func Load(dir string) (all []*Document, unread []error, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
-	var all []*Document
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), filePrefix) || !strings.HasSuffix(e.Name(), fileSuffix) {
 			continue
 		}
-		name := filepath.Join(dir, e.Name())
-		text, err := userfile.Read(name)
+		d, err := load(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return nil, err
-		}
-
-		d, err := Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", name, err)
+			unread = append(unread, err)
+			continue
 		}
 		all = append(all, d)
 	}
-	if all == nil {
-		return nil, fmt.Errorf("%s has no flight records: no file %s*%s", dir, filePrefix, fileSuffix)
+
+	switch {
+	case all != nil:
+		return all, unread, nil
+	case unread != nil:
+		return nil, unread, errors.Join(unread...)
 	}
-	return all, nil
+	return nil, nil, fmt.Errorf("%s has no flight records: no file %s*%s", dir, filePrefix, fileSuffix)
+}
+
+func load(name string) (*Document, error) {
+	text, err := userfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, err)
+	}
+	return d, nil
 }

@@ -71,6 +71,38 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A call that waits asleep has the time of its begin for as long as it runs, and keeps both times if it fails.
+func TestSleep(t *testing.T) {
+	b, part := newBook(t)
+	var l Lane
+	b.Open(&l, Group{Size: 2})
+	last := func() Call {
+		calls := read(t, part).Groups[0].Calls
+		return calls[len(calls)-1]
+	}
+	for n, ok := range []bool{true, false} {
+		l.Begin(uint64(n+1), b.NewWhat("barrier", "", "", ""), 0, "", false)
+		if c := last(); !c.Begun.IsZero() {
+			t.Errorf("it has not slept: %+v", c)
+		}
+		l.Sleep(time.Hour)
+		begun := last().Begun
+		if age := time.Since(begun); age < time.Hour || age > 2*time.Hour {
+			t.Errorf("it began %v ago, want an hour", age)
+		}
+		l.Inside()
+		l.End(ok)
+		if c := last(); ok != c.Begun.IsZero() || ok != c.Ended.IsZero() || !ok && (!c.Begun.Equal(begun) || c.Ended.Sub(begun) < time.Hour) {
+			t.Errorf("%+v", c)
+		}
+	}
+	l.Begin(3, b.NewWhat("barrier", "", "", ""), 0, "", true)
+	begun := last().Begun
+	if l.Sleep(time.Hour); !last().Begun.Equal(begun) {
+		t.Error("a call that has times has another begin")
+	}
+}
+
 // A lane keeps the last calls, in order.
 func TestRing(t *testing.T) {
 	b, part := newBook(t)
@@ -312,11 +344,11 @@ func TestDocument(t *testing.T) {
 	if err != nil || len(files) != 1 || files[0].Name() != "flight-job-1-rank-1.json" {
 		t.Errorf("%v %v", files, err)
 	}
-	loaded, err := Load(dir)
+	loaded, _, err := Load(dir)
 	if err != nil || len(loaded) != 1 || !reflect.DeepEqual(loaded[0], d) {
 		t.Errorf("got %+v, %v, want %+v", loaded, err, d)
 	}
-	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no flight records") {
+	if _, _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no flight records") {
 		t.Errorf("an empty directory: %v", err)
 	}
 }
@@ -324,6 +356,8 @@ func TestDocument(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                     "no flight record",
+		``:                                       "it is empty, or its end is missing",
+		`{"version": 1, "ranks": [`:              "it is empty, or its end is missing",
 		`{"version": 2}`:                         "version is 2",
 		`{"version": 1, "ranks": [{"rank":-1}]}`: "rank -1",
 		`{"version": 1, "ranks": [{"groups": [{"rank": 2, "size": 2}]}]}`:                                 "rank 2 of 2",

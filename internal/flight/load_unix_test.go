@@ -27,14 +27,14 @@ func TestLoadOpensRegularFilesOnly(t *testing.T) {
 		} {
 			dir := t.TempDir()
 			require.NoError(t, put(dir, filepath.Join(dir, "flight-"+job+"-rank-0.json")))
-			_, err := Load(dir)
+			_, _, err := Load(dir)
 			require.ErrorContains(t, err, "it is a "+kind)
 			require.NotContains(t, err.Error(), "\x1b")
 		}
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "flight-\x1b[2J.json"), []byte("[]"), 0o600))
-	_, err := Load(dir)
+	_, _, err := Load(dir)
 	require.ErrorContains(t, err, "no flight record")
 	require.NotContains(t, err.Error(), "\x1b")
 }

@@ -168,6 +168,9 @@ func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
 	if c.State.hasEnded() {
 		c.Ended = p.when(w[endedWord])
 	}
+	if c.State.hasEnded() && c.Ended.IsZero() {
+		c.Begun = time.Time{} // of its sleep, see Lane.Sleep
+	}
 	c.Label = text(w[labelWord:]...)
 	return c, true
 }

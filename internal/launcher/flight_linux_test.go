@@ -58,7 +58,7 @@ func TestFlightOfTheDead(t *testing.T) {
 		_ = syscall.Kill(number(pid[1]), syscall.SIGKILL) // the launcher may have killed it before
 	}
 	r.failure(t)
-	documents, err := flight.Load(job.Flight)
+	documents, _, err := flight.Load(job.Flight)
 	require.NoError(t, err)
 	require.Len(t, documents, 1)
 	d := documents[0]

@@ -30,7 +30,7 @@ func TestFlightOfTheKilled(t *testing.T) {
 			told := make([]string, ranks)
 			j.others(victim, func(r *rank) { told[r.number] = r.sound().Err })
 			_ = v.report()
-			documents, err := flight.Load(p.Flight)
+			documents, _, err := flight.Load(p.Flight)
 			if err != nil || len(documents) != ranks-1 {
 				t.Fatalf("%d documents: %v", len(documents), err)
 			}

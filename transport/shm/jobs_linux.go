@@ -19,7 +19,7 @@ func Jobs() (jobs []RunningJob, err error) {
 	err = eachSegment(func(fd int, h header) (taken bool) {
 		if f, err := openFlight(fd, h); err == nil { // otherwise it has ended
 			if ranks, err := f.Ranks(); err == nil && len(ranks) > 0 {
-				jobs = append(jobs, RunningJob{Name: h.name, Ranks: h.ranks, PIDs: f.pids(), Made: h.madeAt()})
+				jobs = append(jobs, f.Running())
 			}
 			_, _ = f.file.unmap() // eachSegment closes the file
 		}
@@ -29,19 +29,30 @@ func Jobs() (jobs []RunningJob, err error) {
 	return jobs, err
 }
 
-// pids returns the process ids of the ranks that this process can see. An id in a seat may by now
-// be that of another process, or be one of another pid namespace; the start of the process tells.
-func (f *Flight) pids() []int {
-	all := make([]int, f.header.ranks)
-	_ = f.file.guarded(func() {
-		for rank := range all {
-			p := decodeSeat(f.file.bytes(seatsOffset+rank*seatBytes, seatBytes))
-			if start, ok := startOf(p.pid); ok && start == p.start {
-				all[rank] = p.pid
-			}
+// Running returns the job and the state of its processes.
+func (f *Flight) Running() RunningJob {
+	h := f.header
+	j := RunningJob{Name: h.name, Ranks: h.ranks, PIDs: make([]int, h.ranks), States: make([]string, h.ranks), Made: h.madeAt()}
+	for rank := range j.PIDs {
+		var p occupant // none, if the memory has vanished
+		_ = f.file.guarded(func() { p = decodeSeat(f.file.bytes(seatsOffset+rank*seatBytes, seatBytes)) })
+		j.PIDs[rank], j.States[rank] = f.process(rank, p)
+	}
+	return j
+}
+
+// process returns the id and the state of the process in a rank's seat. The id may by now be that
+// of another process, or be one of another pid namespace; the start of the process tells.
+func (f *Flight) process(rank int, p occupant) (pid int, state string) {
+	letter, start, err := readStat(fmt.Sprintf("/proc/%d/stat", p.pid))
+	if err != nil || start != p.start {
+		if isLocked(f.fd, rank, 1) {
+			return 0, "elsewhere"
 		}
-	}) // if the memory has vanished the rest is unknown
-	return all
+		return 0, "gone"
+	}
+
+	return p.pid, cmp.Or(map[string]string{"T": "stopped", "t": "traced", "Z": "zombie", "X": "gone"}[letter], "running")
 }
 
 // eachSegment calls use with a descriptor, for reading, and the header of each segment that a

@@ -35,6 +35,9 @@ func OpenFlight(string) (*Flight, error) {
 // Job returns "".
 func (*Flight) Job() string { return "" }
 
+// Running returns no job.
+func (*Flight) Running() RunningJob { return RunningJob{} }
+
 // Size returns 0.
 func (*Flight) Size() int { return 0 }
 

@@ -46,15 +46,25 @@ func startOf(pid int) (start uint64, ok bool) {
 }
 
 func readStart(stat string) (start uint64, err error) {
+	state, start, err := readStat(stat)
+	if err == nil && (state == "Z" || state == "X") {
+		err = fmt.Errorf("%s is of a process that has ended", stat)
+	}
+	return start, err
+}
+
+// readStat returns the state of a process, a letter of proc(5), and when it started.
+func readStat(stat string) (state string, start uint64, err error) {
 	b, err := os.ReadFile(stat)
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	// The program's name, in parentheses, may contain any character.
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return 0, fmt.Errorf("%s has no start time of a running process: %q", stat, text)
+	if len(fields) < 20 {
+		return "", 0, fmt.Errorf("%s has no start time of a process: %q", stat, text)
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	start, err = strconv.ParseUint(fields[19], 10, 64)
+	return fields[0], start, err
 }

@@ -17,10 +17,11 @@ import (
 
 // inspectCommand is `goccl inspect`.
 type inspectCommand struct {
-	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
-	JSON  bool   `name:"json" help:"List the running jobs as one JSON document."`
-	Step  string `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
-	Trace string `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
+	What  string        `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
+	JSON  bool          `name:"json" help:"List the running jobs as one JSON document."`
+	Step  string        `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
+	Late  time.Duration `placeholder:"5m" help:"Exit with status 3 as well if a call or message of the job has lasted longer."`
+	Trace string        `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
 }
 
 // Help returns the text of `goccl inspect --help` beside the flags.
@@ -30,6 +31,8 @@ func (*inspectCommand) Help() string {
 Without an argument the running jobs are listed: the name of each, its number of ranks, the process and the program of its first rank that runs, and its age.
 
 Shown of a job are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.
+
+The exit status is that of a health check. It is 0 if the job goes on, or its files were read; 3 if a rank of a running job is stopped, held by a debugger, or dead without having left the job, if a call has failed or ranks differ in one, and after --late; 1 if there is no such job, or it cannot be read; 2 if the command line is wrong.
 
 --step draws the step in which the job has failed, or else the last that has ended on all ranks. Package ddp marks steps, and so can any program (ccl.Communicator.Mark).`
 }
@@ -68,8 +71,21 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 			return err
 		}
 	}
-	return j.Write(stdout)
+
+	if err := j.Write(stdout); err != nil {
+		return err
+	}
+	if err := j.Judge(c.Late); err != nil {
+		return unhealthyError{err}
+	}
+	return nil
 }
+
+// unhealthyError says why a job does not go on.
+type unhealthyError struct{ error }
+
+// ExitCode implements kong.ExitCoder.
+func (unhealthyError) ExitCode() int { return 3 }
 
 // read reads a directory of documents, or a running job.
 func (c *inspectCommand) read() (*inspect.Records, error) {
@@ -80,7 +96,7 @@ func (c *inspectCommand) read() (*inspect.Records, error) {
 }
 
 func (c *inspectCommand) list(stdout io.Writer) error {
-	if c.Trace != "" || c.Step != "" {
+	if c.Trace != "" || c.Step != "" || c.Late != 0 {
 		return errors.New("name a directory of flight recorders, or a running job")
 	}
 	jobs, err := inspect.Jobs()
@@ -90,22 +106,31 @@ func (c *inspectCommand) list(stdout io.Writer) error {
 	return show(stdout, c.JSON, jobs, func(w io.Writer) error { return writeJobs(w, jobs, time.Now()) })
 }
 
+const noPID = `a job without PID: elsewhere, its processes are in another pid namespace, such as a container's, and have other ids there;
+gone, all have ended, and another process, such as their launcher, still has the job's memory
+`
+
 func writeJobs(w io.Writer, jobs []inspect.Listed, now time.Time) error {
 	if len(jobs) == 0 {
 		_, err := fmt.Fprintln(w, "no job of this user is running")
 		return err
 	}
-	rows := [][]string{{"JOB", "RANKS", "PID", "AGE", "PROGRAM"}}
+
+	rows := [][]string{{"JOB", "RANKS", "PID", "AGE", "STATE", "PROGRAM"}}
+	legend := ""
 	for _, j := range jobs {
 		pid := "-"
 		if p := j.PID(); p != 0 {
 			pid = strconv.Itoa(p)
+		} else {
+			legend = noPID
 		}
-		rows = append(rows, []string{j.Name, strconv.Itoa(j.Ranks), pid, j.Age(now).String(), orDash(j.Program)})
+		rows = append(rows, []string{j.Name, strconv.Itoa(j.Ranks), pid, j.Age(now).String(), j.State(), orDash(j.Program)})
 	}
 
 	var b bytes.Buffer
 	writeTable(&b, rows)
+	b.WriteString(legend)
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -31,7 +31,7 @@ all ranks
   rank 1: no call
   the first difference: call 1
     rank 0: barrier
-    rank 1: did not come
+    rank 1: had not come
 `, out.String())
 	require.FileExists(t, trace)
 }
@@ -39,18 +39,22 @@ all ranks
 // The list of running jobs is a table whose first column has the names alone.
 func TestInspectListsJobs(t *testing.T) {
 	now := time.Now()
-	job := func(name string, age time.Duration, program string, pids ...int) inspect.Listed {
-		return inspect.Listed{RunningJob: shm.RunningJob{Name: name, Ranks: len(pids), PIDs: pids, Made: now.Add(-age)}, Program: program}
+	job := func(name string, age time.Duration, program string, states []string, pids ...int) inspect.Listed {
+		return inspect.Listed{RunningJob: shm.RunningJob{Name: name, Ranks: len(pids), PIDs: pids, States: states, Made: now.Add(-age)}, Program: program}
 	}
 	var out bytes.Buffer
 	require.NoError(t, writeJobs(&out, []inspect.Listed{
-		job("goccl-9f0c61d2a87b3e45-1", 150*time.Second+time.Millisecond, "train -batch 1024", 0, 19508),
-		job("j", 999*time.Millisecond, "", 0),
+		job("goccl-9f0c61d2a87b3e45-1", 150*time.Second+time.Millisecond, "train -batch 1024", []string{"gone", "running", "stopped"}, 0, 19508, 19509),
+		job("j", 999*time.Millisecond, "", []string{"elsewhere"}, 0),
+		job("k", 0, "", []string{"gone"}, 0),
+		job("l", 0, "", []string{"running"}, 5),
 	}, now))
-	require.Equal(t, `JOB                       RANKS  PID    AGE    PROGRAM
-goccl-9f0c61d2a87b3e45-1  2      19508  2m30s  train -batch 1024
-j                         1      -      0s     -
-`, out.String())
+	require.Equal(t, `JOB                       RANKS  PID    AGE    STATE                        PROGRAM
+goccl-9f0c61d2a87b3e45-1  3      19508  2m30s  rank 0 gone, rank 2 stopped  train -batch 1024
+j                         1      -      0s     rank 0 elsewhere             -
+k                         1      -      0s     rank 0 gone                  -
+l                         1      5      0s     running                      -
+`+noPID, out.String())
 	out.Reset()
 	require.NoError(t, writeJobs(&out, nil, now))
 	require.Equal(t, "no job of this user is running\n", out.String())

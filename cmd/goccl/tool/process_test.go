@@ -49,6 +49,10 @@ func TestMain(m *testing.M) {
 		trainAsRank()
 		return
 	}
+	if os.Getenv(asWaiter) != "" {
+		waitAsRank()
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -3,6 +3,7 @@ package groupsync
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -28,6 +29,7 @@ type Member struct {
 	suspicion   suspicion
 	deadline    deadline
 	home        home
+	beforeSleep func(waited time.Duration) // nil: nobody wants to know
 
 	isClosed atomic.Bool
 	gaveUp   atomic.Bool // its P2P shows a wait that it gave up, unless it waits again
@@ -56,6 +58,10 @@ func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
 
 // Rank returns the rank's number.
 func (r *Member) Rank() int { return r.rank }
+
+// BeforeSleep sets what a wait calls before it sleeps, with how long it has polled. It is for the
+// goroutine of the calls, before the first of them.
+func (r *Member) BeforeSleep(f func(waited time.Duration)) { r.beforeSleep = f }
 
 // Size returns the number of ranks.
 func (r *Member) Size() int { return len(r.group.states) }

@@ -101,6 +101,9 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 	case announced:
 		r.state.waitOn.Store(uint64(r.blocker(peer, why)) + 1)
 		r.group.words.sleepers.Add(1)
+		if r.beforeSleep != nil {
+			r.beforeSleep(w.last - w.began)
+		}
 	case asleep:
 		if on := uint64(r.blocker(peer, why)) + 1; r.group.remote != nil && r.state.waitOn.Load() != on {
 			r.state.waitOn.Store(on)

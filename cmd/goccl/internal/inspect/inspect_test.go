@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 func call(number uint64, collective string, count int, state flight.State) flight.Call {
@@ -31,7 +34,7 @@ func printed(t *testing.T, documents ...*flight.Document) string {
 	return b.String()
 }
 
-// The first difference names the calls, and the ranks that did not come.
+// The first difference names the calls, and the ranks that had not come.
 func TestDifference(t *testing.T) {
 	both := []flight.Call{call(4, "barrier", 0, flight.StateDone), call(5, "all_reduce", 8, flight.StateFailed)}
 	other := []flight.Call{call(4, "barrier", 0, flight.StateDone), call(5, "all_reduce", 9, flight.StateFailed), call(6, "barrier", 0, flight.StateBegun)}
@@ -43,12 +46,12 @@ func TestDifference(t *testing.T) {
     ranks 0, 2: all_reduce of 8 float32 by direct
     rank 1: all_reduce of 9 float32 by direct
     rank 4: rejected
-    rank 3: did not come
+    rank 3: had not come
 `)
 	require.Contains(t, printed(t, first("goccl run", both, both, torn)), "no difference between these ranks")
 	// A rank that has forgotten a call says nothing about it.
 	require.Contains(t, printed(t, first("goccl run", both[1:], both)), "no difference between these ranks")
-	require.Contains(t, printed(t, first("goccl run", nil, both)), "the first difference: call 4\n    rank 1: barrier of 0 float32 by direct\n    rank 0: did not come\n")
+	require.Contains(t, printed(t, first("goccl run", nil, both)), "the first difference: call 4\n    rank 1: barrier of 0 float32 by direct\n    rank 0: had not come\n")
 }
 
 // Of one call in several documents the later state is true; a rank that only some have is there.
@@ -75,7 +78,7 @@ all ranks
   rank 1: call 3, barrier of 0 float32 by direct (begun); it has left the group
   the first difference: call 3
     rank 1: barrier of 0 float32 by direct
-    rank 0: did not come
+    rank 0: had not come
 
 messages
   rank 1: message 1, send of 2 int8 to rank 0, tag 3 (begun)
@@ -98,8 +101,101 @@ group of ranks 2, 0
   1 of 3 have no records
   the first difference: call 2
     rank 0: barrier of 0 float32 by direct
-    rank 2: did not come
+    rank 2: had not come
 `)
+}
+
+// One file that is empty, torn or not a file hides no other.
+func TestUnreadFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := first("rank 1", []flight.Call{call(1, "barrier", 0, flight.StateFailed)})
+	require.NoError(t, d.Write(dir))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "flight-a.json"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "flight-z.json"), []byte(`{"version": 1, "ranks": [`), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "flight-d.json"), 0o700))
+	j, err := Load(dir)
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, j.Write(&b))
+	require.Contains(t, b.String(), "rank 0: call 1, barrier of 0 float32 by direct (failed)")
+	require.Contains(t, b.String(), `
+not read: "`+dir+`/flight-a.json": it is empty, or its end is missing: its writer was killed, or the disk was full
+
+not read: "`+dir+`/flight-d.json": it is a directory, and only regular files are read
+
+not read: "`+dir+`/flight-z.json": it is empty, or its end is missing: its writer was killed, or the disk was full
+`)
+	require.NoError(t, j.Judge(time.Nanosecond), "files are of a job that has ended")
+}
+
+// running returns the records of a running job of the documents' ranks, whose processes are in these states.
+func running(d *flight.Document, now time.Time, states ...string) *Records {
+	d.Written = now
+	j := Merge([]*flight.Document{d})
+	j.Running = &shm.RunningJob{Name: "j", Ranks: d.Size, PIDs: make([]int, d.Size), States: states}
+	for rank := range states {
+		j.Running.PIDs[rank] = 100 + rank
+	}
+	return j
+}
+
+// A rank of a running job that has not come may be late. The age of a call is judged, and so are the states of processes, except those of
+// ranks that have left.
+func TestHealth(t *testing.T) {
+	now := time.Now()
+	waits := call(2, "barrier", 0, flight.StateBegun)
+	waits.Begun = now.Add(-90 * time.Second)
+	calm := func() *flight.Document {
+		return first("its memory", []flight.Call{call(1, "barrier", 0, flight.StateDone)}, []flight.Call{call(1, "barrier", 0, flight.StateDone), waits})
+	}
+	text := func(j *Records) string {
+		var b strings.Builder
+		require.NoError(t, j.Write(&b))
+		return b.String()
+	}
+	j := running(calm(), now, "running", "running")
+	require.Equal(t, `job job, 2 ranks; records from its memory
+
+all ranks
+  rank 0: call 1, barrier of 0 float32 by direct (done)
+  rank 1: call 2, barrier of 0 float32 by direct (begun for 1m30s)
+  not all ranks have come to call 2
+    rank 1: barrier of 0 float32 by direct
+    rank 0: has not come yet
+`, text(j))
+	require.NoError(t, j.Judge(0))
+	require.NoError(t, j.Judge(2*time.Minute))
+	require.EqualError(t, j.Judge(time.Minute), "job j: rank 1: call 2, barrier of 0 float32 by direct (begun for 1m30s), to which rank 0 has not come")
+
+	for state, want := range map[string]string{
+		"stopped": "rank 0 (pid 100) is stopped: kill -CONT lets it go on",
+		"traced":  "rank 0 (pid 100) is held by a debugger",
+		"zombie":  "rank 0 (pid 100) is a zombie: it has ended, and its parent has not waited for it",
+		"gone":    "rank 0 (pid 100) has ended",
+	} {
+		d := calm()
+		j = running(d, now, state, "running")
+		require.EqualError(t, j.Judge(0), "job j: "+want)
+		d.Ranks[0].Groups[0].Left = true
+		require.NoError(t, running(d, now, state, "running").Judge(0))
+	}
+	j = running(calm(), now, "elsewhere", "elsewhere")
+	require.NoError(t, j.Judge(0))
+
+	fails := call(2, "barrier", 0, flight.StateFailed)
+	fails.Begun, fails.Ended = now.Add(-2*time.Minute), now.Add(-time.Minute)
+	d := calm()
+	d.Ranks[1].Groups[0].Calls[1] = fails
+	require.EqualError(t, running(d, now, "running", "running").Judge(0), "job j: rank 1: call 2, barrier of 0 float32 by direct (failed for 1m0s), to which rank 0 has not come")
+	require.Contains(t, text(running(d, now, "running", "running")), "(failed for 1m0s)")
+	d.Ranks[0].Groups[0].Calls = append(d.Ranks[0].Groups[0].Calls, call(2, "all_reduce", 8, flight.StateBegun))
+	require.EqualError(t, running(d, now, "running", "running").Judge(0), "job j: the calls number 2 of all ranks differ")
+
+	d = calm()
+	d.Ranks[0].Messages = []flight.Message{{Number: 1, Kind: "recv", Peer: 1, Type: "int8", Count: 2, State: flight.StateBegun, Group: "0", Begun: now.Add(-3 * time.Minute)}}
+	require.NoError(t, running(d, now, "running", "running").Judge(4*time.Minute))
+	require.EqualError(t, running(d, now, "running", "running").Judge(2*time.Minute),
+		"job j: rank 0 is in message 1, recv of 2 int8 from rank 1, tag 0 (begun for 3m0s)")
 }
 
 func TestNoJob(t *testing.T) {

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport/shm"
 )
 
@@ -38,6 +41,22 @@ func (r *Listed) PID() int {
 		return r.PIDs[i]
 	}
 	return 0
+}
+
+// State returns the states of the ranks' processes: "running" if all run, else those of the others,
+// such as "rank 1 stopped".
+func (r *Listed) State() string {
+	ranks := map[string][]int{}
+	for rank, state := range r.States {
+		ranks[state] = append(ranks[state], rank)
+	}
+	var others []string
+	for _, state := range slices.Sorted(maps.Keys(ranks)) {
+		if state != "running" {
+			others = append(others, text.Ranks(ranks[state])+" "+state)
+		}
+	}
+	return cmp.Or(strings.Join(others, ", "), "running")
 }
 
 // Age returns for how long the job has been running, in whole seconds.

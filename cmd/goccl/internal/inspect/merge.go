@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // Records are those of one job from all documents.
@@ -23,9 +24,11 @@ type Records struct {
 	Name    string
 	Size    int
 	Writers []string
-	Others  []string      // other jobs that documents were found of
-	Ranks   []flight.Rank // in order
-	Written time.Time     // the last document
+	Others  []string        // other jobs that documents were found of
+	Ranks   []flight.Rank   // in order
+	Written time.Time       // the last document
+	Running *shm.RunningJob // nil: these are documents
+	Unread  []error         // why files in the directory were not read
 }
 
 // Merge joins the documents of the job that wrote last. There must be at least one.

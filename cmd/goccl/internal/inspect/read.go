@@ -10,11 +10,13 @@ import (
 
 // Load reads the documents in a directory.
 func Load(dir string) (*Records, error) {
-	documents, err := flight.Load(dir)
+	documents, unread, err := flight.Load(dir)
 	if err != nil {
 		return nil, err
 	}
-	return Merge(documents), nil
+	j := Merge(documents)
+	j.Unread = unread
+	return j, nil
 }
 
 // Running reads the memory of a running job of this user.
@@ -31,5 +33,8 @@ func Running(job string, now time.Time) (*Records, error) {
 	if len(ranks) == 0 {
 		return nil, fmt.Errorf("no rank of job %q has recorded anything yet", job)
 	}
-	return Merge([]*flight.Document{{Job: memory.Job(), Size: memory.Size(), Writer: "its memory", Written: now, Ranks: ranks}}), nil
+	j := Merge([]*flight.Document{{Job: memory.Job(), Size: memory.Size(), Writer: "its memory", Written: now, Ranks: ranks}})
+	running := memory.Running()
+	j.Running = &running
+	return j, nil
 }

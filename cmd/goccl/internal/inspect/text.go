@@ -19,30 +19,35 @@ func (j *Records) Write(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "\n%s\n", g.Title())
 		for _, m := range g.Members {
-			g.writeMember(&b, m)
+			j.writeMember(&b, m)
 		}
 		if n := g.Size - len(g.Members); n > 0 {
 			fmt.Fprintf(&b, "  %d of %d have no records\n", n, g.Size)
 		}
-		g.writeDifference(&b)
+		j.writeDifference(&b, g.Difference())
 	}
 
 	j.writeMessages(&b)
 	for _, other := range j.Others {
 		fmt.Fprintf(&b, "\nanother job has records there, and is not shown: %s\n", other)
 	}
+	for _, err := range j.Unread {
+		fmt.Fprintf(&b, "\nnot read: %v\n", err)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (g *Group) writeMember(b *strings.Builder, m Member) {
+func (j *Records) writeMember(b *strings.Builder, m Member) {
 	who := fmt.Sprintf("rank %d", m.Global)
 	if m.Rank != m.Global {
 		who += fmt.Sprintf(" (%d in the group)", m.Rank)
 	}
+
 	last := "no call"
 	if n := len(m.Calls); n > 0 {
-		last = m.Calls[n-1].String()
+		c := m.Calls[n-1]
+		last = j.aged(c.String(), c.State, c.Begun, c.Ended)
 	}
 	if m.Left {
 		last += "; it has left the group"
@@ -50,18 +55,22 @@ func (g *Group) writeMember(b *strings.Builder, m Member) {
 	fmt.Fprintf(b, "  %s: %s\n", who, last)
 }
 
-func (g *Group) writeDifference(b *strings.Builder) {
-	d := g.Difference()
+func (j *Records) writeDifference(b *strings.Builder, d *Difference) {
 	if d == nil {
 		b.WriteString("  no difference between these ranks\n")
 		return
 	}
-	fmt.Fprintf(b, "  the first difference: call %d\n", d.Number)
+	title, absent := "the first difference:", "had not come"
+	if j.Running != nil && len(d.Calls) <= 1 {
+		title, absent = "not all ranks have come to", "has not come yet"
+	}
+	fmt.Fprintf(b, "  %s call %d\n", title, d.Number)
+
 	for _, v := range d.Calls {
 		fmt.Fprintf(b, "    %s: %s\n", ranksText(v.Members), v.What)
 	}
 	if len(d.Absent) > 0 {
-		fmt.Fprintf(b, "    %s: did not come\n", ranksText(d.Absent))
+		fmt.Fprintf(b, "    %s: %s\n", ranksText(d.Absent), absent)
 	}
 }
 
@@ -72,7 +81,7 @@ func (j *Records) writeMessages(b *strings.Builder) {
 		for i, m := range r.Messages {
 			open := m.State == flight.StateBegun || m.State == flight.StateStarting
 			if open || i == len(r.Messages)-1 {
-				fmt.Fprintf(b, "%s  rank %d: %s%s\n", title, r.Rank, m, j.inGroup(m.Group))
+				fmt.Fprintf(b, "%s  rank %d: %s%s\n", title, r.Rank, j.aged(m.String(), m.State, m.Begun, m.Ended), j.inGroup(m.Group))
 				title = ""
 			}
 		}
