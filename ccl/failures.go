@@ -21,13 +21,14 @@ type failures struct {
 
 // failed ends a call that could not be completed. It records err as the group's failure, unless
 // the group has failed before, and returns when no other rank touches this rank's buffers any
-// more. It returns nil if other ranks have completed the call meanwhile.
+// more. It returns nil if other ranks have completed the call meanwhile, and not only a step before
+// the one that has failed.
 func (e *engine) failed(coll Collective, err error) error {
 	f := e.ep.Failure()
 	if f == nil {
 		f = e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq))
 	}
-	if e.ep.Withdraw() {
+	if e.ep.Withdraw() && e.stage.inside {
 		return nil
 	}
 	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
