@@ -1,8 +1,10 @@
 package ccl_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -18,12 +20,14 @@ import (
 // staged copy of the last piece.
 type halting struct {
 	transport.Endpoint
-	halt func(turn int)
-	turn int
+	halt   func(turn int)
+	toFlip func(turn int) // it is about to flip
+	turn   int
+	staged bool // Enter was the first turn
 }
 
 func (h *halting) Enter(e *transport.Arrival) (transport.Role, error) {
-	h.turn = 0
+	h.turn, h.staged = 0, e.Staged
 	return h.Endpoint.Enter(e)
 }
 
@@ -48,6 +52,9 @@ type haltingStaging struct {
 
 func (s haltingStaging) Flip() error {
 	s.h.turn++
+	if s.h.toFlip != nil {
+		s.h.toFlip(s.h.turn)
+	}
 	return s.Staging.Flip()
 }
 
@@ -56,39 +63,107 @@ func (s haltingStaging) Input(rank, n int) []byte {
 	return s.Staging.Input(rank, n)
 }
 
+// viewCalls are calls by views, with inputs of n elements or n for each rank.
+var viewCalls = map[string]func(ctx context.Context, c *ccl.Communicator, n int) error{
+	"all-reduce": func(ctx context.Context, c *ccl.Communicator, n int) error {
+		x := slices.Repeat([]float32{1}, n)
+		if err := ccl.AllReduce(ctx, c, x, x, ccl.Sum); err != nil {
+			return err
+		}
+		return holds(x, float32(c.Size()))
+	},
+	"all-gather": func(ctx context.Context, c *ccl.Communicator, n int) error {
+		recv := make([]float32, c.Size()*n)
+		if err := ccl.AllGather(ctx, c, slices.Repeat([]float32{1}, n), recv); err != nil {
+			return err
+		}
+		return holds(recv, 1)
+	},
+	"reduce-scatter": func(ctx context.Context, c *ccl.Communicator, n int) error {
+		recv := make([]float32, n)
+		if err := ccl.ReduceScatter(ctx, c, slices.Repeat([]float32{1}, c.Size()*n), recv, ccl.Avg); err != nil {
+			return err
+		}
+		return holds(recv, 1)
+	},
+	"scan": func(ctx context.Context, c *ccl.Communicator, n int) error {
+		recv := make([]float32, n)
+		if err := ccl.Scan(ctx, c, slices.Repeat([]float32{1}, n), recv, ccl.Sum); err != nil {
+			return err
+		}
+		return holds(recv, float32(c.Rank()+1))
+	},
+}
+
+// A call that ends with a round of copies succeeds on all ranks or on none, also where a rank has given
+// up the wait for the last one, because its context has ended or the group was aborted. The next call
+// fails on all.
+func TestLastRoundAfterFailure(t *testing.T) {
+	const ranks = 3
+	piece := shm.SmallestGeometry(ranks).Piece
+	ways := []string{"the context of rank 0 ends", "the last rank aborts", "the last rank fails as well"}
+	for name, call := range viewCalls {
+		for _, bytes := range []int{piece, 3 * piece} {
+			for way, what := range ways {
+				t.Run(fmt.Sprintf("%s/%d/%s", name, bytes, what), func(t *testing.T) {
+					eps, err := shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
+					require.NoError(t, err)
+					late := &halting{Endpoint: eps[ranks-1], halt: func(int) {}}
+					eps[ranks-1] = late
+					group := join(t, func(int) ([]transport.Endpoint, error) { return eps, nil }, settings(t, ranks, patient, nil))
+
+					// The same call is made once before, to learn how many rounds it has.
+					require.NoError(t, errors.Join(each(ranks, func(r int) error { return call(bg, group[r], bytes/4) })...))
+					last := late.turn
+					if late.staged && last == 1 {
+						t.Skip("its only round is that of Enter")
+					}
+
+					ctx, cancel := context.WithCancel(bg)
+					defer cancel()
+					late.toFlip = func(turn int) {
+						if turn != last {
+							return
+						}
+						if way == 1 {
+							group[ranks-1].Abort(errors.New("enough"))
+						} else {
+							cancel()
+						}
+						for group[ranks-1].Err() == nil { // rank 0 waits for this one
+							runtime.Gosched()
+						}
+						if way == 2 {
+							panic(errors.New("before the last round"))
+						}
+					}
+					errs := each(ranks, func(r int) error {
+						return call([]context.Context{ctx, bg, bg}[r], group[r], bytes/4)
+					})
+					for r, err := range errs {
+						if way == 2 {
+							require.Error(t, err, "rank %d", r)
+						} else {
+							require.NoError(t, err, "rank %d", r)
+						}
+					}
+					for _, err := range each(ranks, func(r int) error { return sum(group[r], 1) }) {
+						require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+					}
+				})
+			}
+		}
+	}
+}
+
 // A call that succeeds on one rank succeeds on all, also if the group fails while another
 // rank still reads payloads or the copies of the last piece: these reads touch no other rank's
 // memory, and need no further wait.
 func TestFailureWhileCopiesAreRead(t *testing.T) {
 	const ranks = 3
 	piece := shm.SmallestGeometry(ranks).Piece
-	whole := func(c *ccl.Communicator, n int) error { return sum(c, n) }
-	calls := map[string]func(c *ccl.Communicator, n int) error{
-		"all-reduce": whole,
-		"all-gather": func(c *ccl.Communicator, n int) error {
-			recv := make([]float32, ranks*n)
-			if err := ccl.AllGather(bg, c, slices.Repeat([]float32{1}, n), recv); err != nil {
-				return err
-			}
-			return holds(recv, 1)
-		},
-		"reduce-scatter": func(c *ccl.Communicator, n int) error {
-			recv := make([]float32, n)
-			if err := ccl.ReduceScatter(bg, c, slices.Repeat([]float32{1}, ranks*n), recv, ccl.Avg); err != nil {
-				return err
-			}
-			return holds(recv, 1)
-		},
-		"scan": func(c *ccl.Communicator, n int) error {
-			recv := make([]float32, n)
-			if err := ccl.Scan(bg, c, slices.Repeat([]float32{1}, n), recv, ccl.Sum); err != nil {
-				return err
-			}
-			return holds(recv, float32(c.Rank()+1))
-		},
-	}
 	everyWorld(t, func(t *testing.T, connect connector) {
-		for name, call := range calls {
+		for name, call := range viewCalls {
 			for _, bytes := range []int{24, piece, 3 * piece} {
 				t.Run(fmt.Sprintf("%s/%d", name, bytes), func(t *testing.T) {
 					eps, err := connect(ranks)
@@ -105,7 +180,7 @@ func TestFailureWhileCopiesAreRead(t *testing.T) {
 					// it reads copies.
 					looks := -1
 					late.halt = func(turn int) { looks = turn }
-					require.NoError(t, errors.Join(each(ranks, func(r int) error { return call(group[r], bytes/4) })...))
+					require.NoError(t, errors.Join(each(ranks, func(r int) error { return call(bg, group[r], bytes/4) })...))
 					if looks < 0 || looks < late.turn {
 						return // it touches other ranks' memory, or ends with a turn
 					}
@@ -119,7 +194,7 @@ func TestFailureWhileCopiesAreRead(t *testing.T) {
 						}
 					}
 					errs := each(ranks, func(r int) error {
-						err := call(group[r], bytes/4)
+						err := call(bg, group[r], bytes/4)
 						if r == 0 {
 							select {
 							case <-halts:

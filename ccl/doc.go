@@ -73,8 +73,8 @@
 // is correct in a call that a context, a timeout, Close or Abort ends while not all ranks are
 // through, and
 //
-//   - that is a barrier, or so short that its inputs travel with the synchronisation;
-//   - whose kernel shows copies, as direct does between processes, unless all buffers are of Alloc;
+//   - that is a barrier, or whose inputs travel with the synchronisation: short ones and, between
+//     processes, inputs of up to 512 KiB that are not of Alloc, except in all-reduces and reduces;
 //   - that has two levels (see [Call.Node]) or is the transport's own;
 //   - in which a process dies, or a kernel hangs until the second timeout.
 //

@@ -58,7 +58,7 @@ func (v *View) showPieces(f func(*View) error) error {
 		c.putInput(s, 0)
 	}
 	for lo := 0; lo < longest; lo += step {
-		if err := s.Flip(); err != nil {
+		if err := c.flip(s, !toAll && lo+step >= longest); err != nil {
 			return err
 		}
 		if lo > 0 && toAll {
@@ -84,11 +84,23 @@ func (v *View) showPieces(f func(*View) error) error {
 	if !toAll {
 		return nil
 	}
-	if err := s.Flip(); err != nil {
+	if err := c.flip(s, true); err != nil {
 		return err
 	}
 	c.takeResults(s, (longest-1)/step*step)
 	return nil
+}
+
+// flip flips. If the call ends with its last Flip, other ranks succeed as soon as all have arrived
+// there; so does a rank that has given up its own wait.
+func (c *Call) flip(s transport.Staging, isLast bool) error {
+	err := s.Flip()
+	if e := c.engine; err != nil && isLast && !e.entry.Exposed {
+		if e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq)); s.ResolveFlip() {
+			return nil
+		}
+	}
+	return err
 }
 
 // putInput puts the piece of this rank's input that starts at byte lo.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,34 +30,43 @@ func TestCancelledSteps(t *testing.T) {
 }
 
 // cancelledSteps makes steps until one fails, with many Reducers, and notes how many have succeeded with each. Buckets are
-// so long that ranks use each other's memory: short ones travel with the synchronisation.
+// so long that ranks use each other's memory: short ones travel with the synchronisation. Every other Reducer has
+// gradients of the program's own, so long that they are reduced in place: between processes by copies.
 func cancelledSteps(rank, _ int, o *outcome) error {
 	random := rand.New(rand.NewPCG(uint64(rank), 3))
 	longest := 400 // pauses
 	if runtime.GOMAXPROCS(0) == 1 {
 		longest = 20 // each lasts until the scheduler takes the processor from a step
 	}
-	for range 40 {
+	for i := range 40 {
 		params := []ddp.Parameter{ddp.Param("a", make([]float64, 20_000), nil), ddp.Param("b", make([]float64, 20_000), nil)}
+		if i%2 == 1 {
+			values, gradients := make([]float64, 40_000), make([]float64, 40_000)
+			params = []ddp.Parameter{ddp.Param("a", values, gradients), ddp.Param("b", slices.Clone(values), slices.Clone(gradients))}
+		}
 		r, err := ddp.New(bg, world(), params, ddp.Options{FirstBucketBytes: 8})
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(bg)
-		if rank == 1 {
-			pauses := random.IntN(longest)
-			go func() {
-				for range pauses {
-					runtime.Gosched()
-				}
-				cancel()
-			}()
-		}
 		steps := 0
 		for {
+			own := ctx
+			if steps == 0 { // ends with a short broadcast of the order of the buckets, which travels with the synchronisation
+				own = bg
+			}
+			if steps == 1 && rank == 1 {
+				pauses := random.IntN(longest)
+				go func() {
+					for range pauses {
+						runtime.Gosched()
+					}
+					cancel()
+				}()
+			}
 			r.Ready(1)
 			r.Ready(0)
-			if err := r.Wait(ctx); err != nil {
+			if err := r.Wait(own); err != nil {
 				o.Texts = append(o.Texts, err.Error())
 				break
 			}

@@ -25,6 +25,11 @@ type Staging interface {
 	// Flip waits for all ranks. If Enter already counted as a Flip (Arrival.Staged), the first
 	// Flip of the call returns immediately.
 	Flip() error
+	// ResolveFlip ends a call that is not Exposed, after an error of its last Flip that Fail has
+	// recorded. It returns when every other rank has arrived at this Flip or left the call; if a
+	// kernel does not return, when the call's timeout has passed once more. isComplete reports
+	// that all have arrived: the Flip has succeeded, on this rank as on all others.
+	ResolveFlip() (isComplete bool)
 	// Input returns the first n bytes that a rank put as its input before the last Flip, and where
 	// the caller stores results for that rank; n is at most PieceBytes.
 	Input(rank, n int) []byte

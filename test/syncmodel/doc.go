@@ -84,7 +84,8 @@
 //
 // Rounds: ranks that do not share their memory exchange copies through two halves, which they
 // use alternately. round_test.go models them alone, with failures and deaths, and shows that two
-// are enough and that calls made of them keep agreement.
+// are enough and that calls made of them keep agreement. A rank that fails in the last round leaves
+// the call early as one does that is done.
 //
 // P2P: between goroutines the receiver copies a message from the sender's own buffer.
 // p2p_test.go models that alone: one sender, one receiver, and a failure and closes at any

@@ -8,24 +8,32 @@ import "testing"
 // entering a call does not matter: either only grows.
 //
 // Rank 0 fails the group when it has succeeded, in a call that is not modelled. Rank 1 may
-// give up inside the call where it waits, in some runs, and the process of rank 2 may die
-// at any step.
+// give up inside the call where it waits, and the process of rank 2 may die at any step.
+//
+// A rank that fails in the last round has arrived there, and the others may yet succeed. It leaves
+// the call and waits until each of them has arrived or has left as well: one that leaves before it
+// arrives never arrives.
 
 // Steps of a rank at a round.
 const (
-	startCopy     uint8 = iota // it begins to write its half
-	endCopy                    // it has written its half
-	announce                   // it announces that it has arrived
-	awaitFirst                 // it waits for the rank after it
-	awaitSecond                // it waits for the rank before it
-	readFirst                  // it reads the copy of the rank after it
-	readSecond                 // it reads the copy of the rank before it
-	nextRound                  // it goes on to the next round
-	lookFirst                  // the rank after it has not arrived: it looks at what ends the wait
-	lookSecond                 // the same for the rank before it
-	retestFirst                // its look found that the wait ends: it tests the arrival once more
-	retestSecond               // the same for the rank before it
-	failAfterward              // it has succeeded, and as rank 0 it now fails the group
+	startCopy      uint8 = iota // it begins to write its half
+	endCopy                     // it has written its half
+	announce                    // it announces that it has arrived
+	awaitFirst                  // it waits for the rank after it
+	awaitSecond                 // it waits for the rank before it
+	readFirst                   // it reads the copy of the rank after it
+	readSecond                  // it reads the copy of the rank before it
+	nextRound                   // it goes on to the next round
+	lookFirst                   // the rank after it has not arrived: it looks at what ends the wait
+	lookSecond                  // the same for the rank before it
+	retestFirst                 // its look found that the wait ends: it tests the arrival once more
+	retestSecond                // the same for the rank before it
+	failAfterward               // it has succeeded, and as rank 0 it now fails the group
+	storeLeft                   // it has failed the group: it leaves the call
+	awaitFirstOut               // it waits until the rank after it has arrived, or left, or is dead
+	awaitSecondOut              // the same for the rank before it
+	testFirst                   // it tests whether the rank after it has arrived
+	testSecond                  // the same for the rank before it
 	callEnded
 )
 
@@ -40,6 +48,7 @@ type stagedRank struct {
 	arrived     uint8 // at which round
 	half        [2]uint8
 	results     [2][3]uint8 // the rounds in which the ranks have stored results to a half
+	left        bool        // it has left the call after a failure
 	misread     bool        // it has read the copy of another round
 	succeeded   bool
 	failed      bool
@@ -57,16 +66,15 @@ const (
 	readBeforeNext    roundRule = "a rank has read, and stored its results, before it arrives at the next round"
 	takeBeforeCopy    roundRule = "a rank has taken the results from a half before it writes the half"
 	copiesSuffice     roundRule = "a rank that reads copies checks nothing else"
-	arrivalBeatsFail  roundRule = "a rank that was interrupted tests once more whether the other has arrived"
 	roundsEnd         roundRule = "a wait for a round looks at failures and deaths"
+	leaverTestsRound  roundRule = "a rank that fails in the last round tests it once more when all others have arrived or are out"
 )
 
-var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, takeBeforeCopy, copiesSuffice, arrivalBeatsFail, roundsEnd}
+var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, takeBeforeCopy, copiesSuffice, roundsEnd, leaverTestsRound}
 
 type stagedGroup struct {
-	rank      [3]stagedRank
-	fail      bool
-	mayGiveUp bool // rank 1 may give up
+	rank [3]stagedRank
+	fail bool
 }
 
 // step returns the state after rank's next step, and whether it can make one.
@@ -78,11 +86,8 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 	}
 	peer := &s.rank[(rank+1)%3]
 	switch r.step {
-	case awaitSecond, readSecond, lookSecond, retestSecond:
+	case awaitSecond, readSecond, lookSecond, retestSecond, awaitSecondOut, testSecond:
 		peer = &s.rank[(rank+2)%3]
-	}
-	fail := func() {
-		s.fail, r.failed, r.step = true, true, callEnded
 	}
 	next := r.step + 1
 
@@ -129,8 +134,8 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 			next = r.step + awaitFirst - lookFirst
 		}
 	case retestFirst, retestSecond:
-		if peer.arrived < r.round || without == arrivalBeatsFail {
-			fail()
+		if peer.arrived < r.round {
+			s.fail, r.step = true, storeLeft
 			return s, true
 		}
 		next = r.step + awaitFirst - retestFirst + 1
@@ -138,7 +143,7 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 	// The results, and the end of the round.
 	case readFirst, readSecond:
 		if without == copiesSuffice && s.fail {
-			fail()
+			r.left, r.failed, r.step = true, true, callEnded
 			return s, true
 		}
 		r.misread = r.misread || peer.half[half] != r.round
@@ -160,6 +165,24 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 	case failAfterward:
 		s.fail = true
 		next = callEnded
+
+	// The end of a rank that has failed the group.
+	case storeLeft:
+		r.left = true
+		if r.round < rounds || without == leaverTestsRound {
+			r.failed, next = true, callEnded
+		}
+	case awaitFirstOut, awaitSecondOut:
+		if peer.arrived < rounds && !peer.left && !peer.dead {
+			return s, false
+		}
+	case testFirst, testSecond:
+		switch {
+		case peer.arrived < rounds:
+			r.failed, next = true, callEnded
+		case r.step == testSecond:
+			next = readFirst
+		}
 	case callEnded:
 		return s, false
 	}
@@ -189,8 +212,8 @@ func (s stagedGroup) afterDepartures() (all []stagedGroup) {
 		next.rank[2] = r
 		all = append(all, next)
 	}
-	if r := s.rank[1]; s.mayGiveUp && (r.step == lookFirst || r.step == lookSecond) {
-		r.failed, r.step = true, callEnded
+	if r := s.rank[1]; r.step == lookFirst || r.step == lookSecond {
+		r.step = storeLeft
 		next := s
 		next.fail, next.rank[1] = true, r
 		all = append(all, next)
@@ -198,8 +221,8 @@ func (s stagedGroup) afterDepartures() (all []stagedGroup) {
 	return all
 }
 
-// isForbidden reports a forbidden state: a rank has read the copy of another round; or, where none
-// gives up inside the call, it succeeds on one rank and fails on another.
+// isForbidden reports a forbidden state: a rank has read the copy of another round; or the call
+// succeeds on one rank and fails on another.
 func (s stagedGroup) isForbidden() bool {
 	var succeeded, failed bool
 	for _, r := range s.rank {
@@ -208,14 +231,14 @@ func (s stagedGroup) isForbidden() bool {
 		}
 		succeeded, failed = succeeded || r.succeeded, failed || r.failed
 	}
-	return succeeded && failed && !s.mayGiveUp
+	return succeeded && failed
 }
 
 // explore reports whether a forbidden state is reachable, or a rank can wait forever, and
 // the number of states.
-func explore(without roundRule, mayGiveUp bool) (broken bool, states int) {
+func explore(without roundRule) (broken bool, states int) {
 	first := stagedRank{round: 1, step: firstStep(without)}
-	start := stagedGroup{rank: [3]stagedRank{first, first, first}, mayGiveUp: mayGiveUp}
+	start := stagedGroup{rank: [3]stagedRank{first, first, first}}
 	visited := map[stagedGroup]bool{start: true}
 	queue := []stagedGroup{start}
 	visit := func(s stagedGroup) {
@@ -245,13 +268,11 @@ func explore(without roundRule, mayGiveUp bool) (broken bool, states int) {
 }
 
 func TestRounds(t *testing.T) {
-	for _, mayGiveUp := range []bool{false, true} {
-		if broken, states := explore("", mayGiveUp); broken || states < 500 {
-			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", broken, states)
-		}
+	if broken, states := explore(""); broken || states < 500 {
+		t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", broken, states)
 	}
 	for _, rule := range roundRules {
-		if broken, _ := explore(rule, false); !broken {
+		if broken, _ := explore(rule); !broken {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}
 	}

@@ -98,12 +98,16 @@ func (ep *endpoint) Flip() error {
 	return ep.awaitRound()
 }
 
-// awaitRound waits for what all other ranks show in the next round.
+func (ep *endpoint) ResolveFlip() (isComplete bool) {
+	if isComplete = ep.ResolveRound(func(rank int) bool { return ep.group.stages.ofRank[rank].round.Load() > ep.round }); isComplete {
+		ep.round++
+	}
+	return isComplete
+}
+
+// awaitRound waits for what all ranks show in the next round.
 func (ep *endpoint) awaitRound() error {
 	for peer := range ep.Size() {
-		if peer == ep.Rank() {
-			continue
-		}
 		if err := ep.AwaitMessage(&ep.group.stages.ofRank[peer].round, ep.round+1, peer); err != nil {
 			return err
 		}
@@ -156,7 +160,9 @@ func (ep *endpoint) sendRound() {
 	ep.packets = packets
 	s.length[(next+1)&1] = 0 // unless the rank puts another input
 	s.result[next&1] = span{lo, hi}
-	s.round.Store(next)
+	if !g.saidGoodbye.Load() { // otherwise no packet has gone, and this rank does not arrive
+		s.round.Store(next)
+	}
 }
 
 // handleRound stores a rank's part of a round.

@@ -78,6 +78,13 @@ func (ep *endpoint) Flip() error {
 	return nil
 }
 
+func (ep *endpoint) ResolveFlip() (isComplete bool) {
+	if isComplete = ep.ResolveRound(func(rank int) bool { return ep.stage(rank).round.Load() > ep.round }); isComplete {
+		ep.round++
+	}
+	return isComplete
+}
+
 // publishResult stores which bytes of its result this rank shows in the next round. It does so
 // once, just before the round, because other ranks may poll the cache line.
 func (ep *endpoint) publishResult() {

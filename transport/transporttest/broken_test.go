@@ -89,6 +89,11 @@ var brokenTransports = []broken{
 	{check: "Staging/Parts", what: "sends each rank the part of the next one", says: "of Input(", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return nextPart{ep} }},
 
+	{check: "Staging/Resolved", what: "ResolveFlip does not wait for ranks that may yet arrive", says: "the call has succeeded on ranks", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return hastyResolve{ep} }},
+	{check: "Staging/Resolved", what: "ResolveFlip always returns true", says: "the call has succeeded on ranks", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return alwaysResolved{ep} }},
+
 	{check: "Messages/Order", what: "loses the clock", says: "Clock 0", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return clockless{ep} }},
 	{check: "Messages/Order", what: "puts empty messages nowhere", hangs: true,
@@ -410,6 +415,22 @@ type lostResult struct{ *naive }
 
 func (ep lostResult) Staging() transport.Staging { return ep }
 func (ep lostResult) Input(rank, n int) []byte   { return bytes.Clone(ep.naive.Input(rank, n)) }
+
+// hastyResolve does not wait, and alwaysResolved waits and does not test.
+type (
+	hastyResolve   struct{ *naive }
+	alwaysResolved struct{ *naive }
+)
+
+func (ep hastyResolve) Staging() transport.Staging   { return ep }
+func (ep alwaysResolved) Staging() transport.Staging { return ep }
+
+func (ep hastyResolve) ResolveFlip() (isComplete bool) { return false }
+
+func (ep alwaysResolved) ResolveFlip() (isComplete bool) {
+	ep.naive.ResolveFlip()
+	return true
+}
 
 type nextPart struct{ *naive }
 

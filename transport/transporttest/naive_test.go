@@ -510,6 +510,24 @@ func (ep *naive) Flip() (err error) {
 	return err
 }
 
+func (ep *naive) ResolveFlip() (isComplete bool) {
+	ep.locked(func() {
+		c := ep.now
+		c.out[ep.rank] = true
+		ep.changed.Broadcast()
+		hasArrived := func(q int) bool { return len(c.pieces[q]) >= len(c.pieces[ep.rank]) }
+
+		isComplete = true
+		for q := range ep.n {
+			for !hasArrived(q) && !c.out[q] {
+				ep.changed.Wait()
+			}
+			isComplete = isComplete && hasArrived(q)
+		}
+	})
+	return isComplete
+}
+
 // flip publishes what the rank has put.
 func (ep *naive) flip() {
 	ep.next.room()

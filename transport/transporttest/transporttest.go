@@ -117,6 +117,8 @@ var checks = []check{
 	{"Staging/Parts", anySize, stagingParts,
 		"a rank for which a piece was put in parts sees its part; PutInput and PutParts may follow each other"},
 
+	{"Staging/Resolved", several, stagingResolved,
+		"a call whose last Flip the last rank comes to after another has given up waiting for it succeeds on all ranks; if it gives up as well, the call fails on all"},
 	{"Messages/Order", several, messageOrder,
 		"the bytes that one rank puts for another arrive once, unchanged and in order, with the Total, Seq and Clock of their message"},
 	{"Messages/AllPairs", several, messageAllPairs,

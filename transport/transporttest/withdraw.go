@@ -109,9 +109,38 @@ var completionEnds = []struct {
 	{"it is closed", true, func(last, _ *rank, _ func()) { failIf(last.Close()) }},
 }
 
-// withdrawCompleted lets all ranks but the last complete a call. When one of them has given up the
-// wait for the last, that completes the call, or gives it up as well.
+// ending is how the ranks of a call come to its end.
+type ending struct {
+	isExposed bool
+	await     func(r *rank) error
+	resolve   func(r *rank) bool // whether the call has succeeded after an error of await, which Fail has recorded
+	check     func(r *rank)      // unless nil, checks the outcome of success
+}
+
+// withdrawCompleted is completedAfterFailure of calls that end with Complete.
 func withdrawCompleted(h *harness, n int) {
+	completedAfterFailure(h, n, &ending{true, func(r *rank) error { return r.Complete() }, func(r *rank) bool { return r.Withdraw() }, nil})
+}
+
+// stagingResolved is completedAfterFailure of calls that end with a Flip.
+func stagingResolved(h *harness, n int) {
+	completedAfterFailure(h, n, &ending{
+		await: func(r *rank) error {
+			r.Staging().PutInput(data(16, r.number), 0, 0)
+			return r.Staging().Flip()
+		},
+		resolve: func(r *rank) bool { return r.Staging().ResolveFlip() || r.Withdraw() },
+		check: func(r *rank) {
+			for q := range n {
+				checkSame(r.Staging().Input(q, 16), data(16, q), "Input(%d)", q)
+			}
+		},
+	})
+}
+
+// completedAfterFailure lets all ranks but the last come to the end of a call. When one of them has
+// given up the wait for the last, that comes to the end, or gives up as well.
+func completedAfterFailure(h *harness, n int, end *ending) {
 	for trial := range 2 * n * len(completionEnds) {
 		last, completes := trial%n, trial/n%2 == 0
 		event := completionEnds[trial/n/2]
@@ -122,28 +151,33 @@ func withdrawCompleted(h *harness, n int) {
 
 		what := fmt.Sprintf("rank %d is inside the call when %s, and then completes it: %v", last, event.what, completes)
 		h.runTitled(what, func(r *rank) {
+			if !end.isExposed && r.Staging() == nil {
+				succeeded[r.number] = completes // the ranks share memory
+				return
+			}
 			r.makeCalls(1)
 			e := r.nextArrival()
-			e.Exposed = true
+			e.Exposed = end.isExposed
 			if r.number == other {
 				e.Ctx = ctx
 			}
 			r.enter(e)
 			r.passAndAwait(inside)
 
-			if r.number != last {
-				succeeded[r.number] = r.abandonCompletion(gaveUp, r.number == other)
-				return
+			if r.number == last {
+				r.pause()
+				event.end(r, r.group.ranks[other], cancel)
+				r.awaitGate(gaveUp)
 			}
 
-			r.pause()
-			event.end(r, r.group.ranks[other], cancel)
-			r.awaitGate(gaveUp)
-			err := errBody
-			if completes {
-				err = r.Complete()
+			if r.number == last && !completes {
+				succeeded[last] = r.giveUp(e, errBody) == nil
+			} else {
+				succeeded[r.number] = r.awaitEnd(end, gaveUp, r.number == other)
 			}
-			succeeded[last] = err == nil || r.giveUp(e, err) == nil
+			if succeeded[r.number] && completes && end.check != nil {
+				end.check(r)
+			}
 		})
 		cancel()
 
@@ -154,13 +188,13 @@ func withdrawCompleted(h *harness, n int) {
 	}
 }
 
-// abandonCompletion completes the current call, whose last rank does not come to its end before
-// gaveUp is open, and reports whether the call succeeds nevertheless. passes says that this rank
-// gives up and passes gaveUp.
-func (r *rank) abandonCompletion(gaveUp *gate, passes bool) bool {
-	err := r.Complete()
+// awaitEnd comes to the end of the current call, whose last rank does not do so before gaveUp is
+// open, and reports whether the call succeeds. passes says that this rank gives up and passes
+// gaveUp.
+func (r *rank) awaitEnd(end *ending, gaveUp *gate, passes bool) bool {
+	err := end.await(r)
 	if err == nil && (passes || !gaveUp.isOpen()) {
-		fail("Complete returned nil before all ranks have completed the call")
+		fail("the wait returned nil before all ranks have come to the end of the call")
 	}
 	if err == nil {
 		return true
@@ -170,7 +204,7 @@ func (r *rank) abandonCompletion(gaveUp *gate, passes bool) bool {
 	if passes {
 		gaveUp.pass()
 	}
-	return r.Withdraw()
+	return end.resolve(r)
 }
 
 // withdrawStuck lets rank 0 give up a call in which rank 1's body goes on until rank 0 is

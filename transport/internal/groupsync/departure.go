@@ -17,16 +17,35 @@ func (r *Member) Withdraw() (ended bool) {
 		return false
 	}
 
-	peer := 0 // all ranks below it are done or out
+	r.awaitOthers(func(peer int) bool { return !r.group.states[peer].isInside(r.call.seq) })
+	return r.call.unended == uint32(r.call.seq) && r.AreAllDone()
+}
+
+// ResolveRound leaves the current call after a failure in its last round. It returns when every
+// other rank has arrived there or is out, and reports whether all have arrived: then those that do
+// not know of the failure succeed. (syncmodel: leaverTestsRound)
+func (r *Member) ResolveRound(hasArrived func(rank int) bool) (isComplete bool) {
+	r.StepOut()
+	r.awaitOthers(func(peer int) bool { return hasArrived(peer) || r.group.states[peer].out.Load() >= r.call.seq })
+	for rank := range r.group.states {
+		if !hasArrived(rank) {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitOthers is WaitOut until each other rank is through with the call, or silent.
+func (r *Member) awaitOthers(isThrough func(peer int) bool) {
+	peer := 0 // all ranks below it are through or silent
 	r.WaitOut(func() bool {
 		for ; peer < len(r.group.states); peer++ {
-			if peer != r.rank && r.group.states[peer].isInside(r.call.seq) && !r.isSilent(peer) {
+			if peer != r.rank && !isThrough(peer) && !r.isSilent(peer) {
 				return false
 			}
 		}
 		return true
 	})
-	return r.call.unended == uint32(r.call.seq) && r.AreAllDone()
 }
 
 // isSilent reports whether nothing more that peer does in the call reaches this rank: it is dead,

@@ -27,7 +27,7 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 
 // awaitCondition returns when a condition holds that peer brings about, or when the wait is
 // interrupted. The condition takes precedence over an interruption: it is tested once more.
-// (syncmodel: secondTest, and arrivalBeatsFail for rounds of staging)
+// (syncmodel: secondTest)
 func (r *Member) awaitCondition(holds func() bool, peer int, why purpose) error {
 	w := wait{wakes: r.budgets.woke}
 	defer r.endWait(&w)
