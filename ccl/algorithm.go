@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/goccl/goccl/bytesize"
+	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -27,6 +29,9 @@ type Algorithm struct {
 	// Kernels holds one kernel for each collective the algorithm implements.
 	Kernels map[Collective]*Kernel
 }
+
+// ByteSize is a number of bytes in an algorithm's parameters, such as 64KiB.
+type ByteSize = bytesize.Size
 
 // Kernel is how one algorithm does one collective.
 type Kernel struct {
@@ -145,7 +150,7 @@ func (a *Algorithm) Validate() error {
 		}
 	}
 
-	_, err := a.Parameters()
+	_, err := params.Defaults(a.Name, a.Params)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,33 +51,4 @@ func TestRegistry(t *testing.T) {
 	}
 	var none *Algorithm
 	require.EqualError(t, none.Validate(), "ccl: algorithm is nil")
-}
-
-// Parameters lists the fields that have a yaml tag.
-func TestParameters(t *testing.T) {
-	type params struct {
-		Chunk ByteSize      `yaml:"chunk"`
-		Depth int           `yaml:"depth" doc:"how deep"`
-		Fast  bool          `yaml:"fast"`
-		Label string        `yaml:"label"`
-		Pause time.Duration `yaml:"pause"`
-		cache int
-	}
-	a := Algorithm{Params: func() any { return &params{Chunk: 4 << 10, Depth: 2, Label: "none", cache: 1} }}
-	all, err := a.Parameters()
-	require.NoError(t, err)
-	var got [][4]string
-	for _, p := range all {
-		got = append(got, [4]string{p.Key, p.Type(), p.String(), p.Doc})
-	}
-	require.Equal(t, [][4]string{
-		{"chunk", "bytes", "4KiB", ""},
-		{"depth", "int", "2", "how deep"},
-		{"fast", "bool", "false", ""},
-		{"label", "string", `"none"`, ""},
-		{"pause", "duration", "0s", ""},
-	}, got)
-	all, err = (&Algorithm{}).Parameters()
-	require.NoError(t, err)
-	require.Empty(t, all)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
@@ -100,8 +101,8 @@ func (r registered) Agreement() string {
 	var lines strings.Builder
 	for _, name := range r.Entries() {
 		fmt.Fprintf(&lines, "algorithms.%s.module=%s\n", name, name)
-		params, _ := r.algorithms[name].Parameters() // Register has checked them
-		for _, p := range params {
+		all, _ := params.Defaults(name, r.algorithms[name].Params) // Register has checked them
+		for _, p := range all {
 			fmt.Fprintf(&lines, "algorithms.%s.params.%s=%s\n", name, p.Key, p)
 		}
 	}

@@ -16,7 +16,6 @@ func TestTexts(t *testing.T) {
 	var collective Collective
 	var dtype DType
 	var op Op
-	var size ByteSize
 	again := func(v encoding.TextMarshaler, into encoding.TextUnmarshaler) {
 		t.Helper()
 		text, err := v.MarshalText()
@@ -36,42 +35,9 @@ func TestTexts(t *testing.T) {
 		again(v, &op)
 		require.Equal(t, v, op)
 	}
-	for _, v := range []ByteSize{0, 1, 4097, 64 << 10, 3 << 20, 1 << 40} {
-		again(v, &size)
-		require.Equal(t, v, size)
-	}
 	require.EqualError(t, collective.UnmarshalText([]byte("allreduce")), `unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan`)
 	require.EqualError(t, dtype.UnmarshalText([]byte("float")), `unknown dtype "float" (did you mean float32?); use one of uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16, bfloat16, complex64, complex128`)
 	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max, band, bor, bxor`)
-	require.EqualError(t, size.UnmarshalText([]byte("4x")), `"4x" is not a size in bytes; write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same`)
-}
-
-func TestByteSizeText(t *testing.T) {
-	for text, size := range map[string]ByteSize{
-		"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "1025": 1025, "64KiB": 64 << 10, "1MiB": 1 << 20,
-		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40,
-	} {
-		require.Equal(t, text, size.String())
-		var parsed ByteSize
-		require.NoError(t, parsed.UnmarshalText([]byte(text)))
-		require.Equal(t, size, parsed)
-	}
-	for text, size := range map[string]ByteSize{"1K": 1 << 10, "64k": 64 << 10, "3M": 3 << 20, "2g": 2 << 30, "1kib": 1 << 10, "5mIb": 5 << 20} {
-		var parsed ByteSize
-		require.NoError(t, parsed.UnmarshalText([]byte(text)), "%q", text)
-		require.Equal(t, size, parsed)
-	}
-	const like = "write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same"
-	for text, says := range map[string]string{
-		"": like, "KiB": like, "K": like, "-1": like, "-1KiB": like, "0x1": like, "1T": like, "many": like, "1iB": like, "infM": like, "0.3KiB": like,
-		"+1": "write 1", " 1": "write 1", "1 KiB": "write 1KiB", "01": "write 1", "1e3": "write 1000", "1.5MiB": "write 1536KiB", "0.5k": "write 512",
-		"100B": "write 100", "4KB": "KB can mean powers of 1000 or 1024: write 4KiB for 1024", "16 mb": "mb can mean powers of 1000 or 1024: write 16MiB for 1024",
-	} {
-		require.EqualError(t, new(ByteSize).UnmarshalText([]byte(text)), strconv.Quote(text)+" is not a size in bytes; "+says)
-	}
-	for _, text := range []string{"8589934592GiB", "9223372036854775808", "1025G"} {
-		require.EqualError(t, new(ByteSize).UnmarshalText([]byte(text)), strconv.Quote(text)+" is out of range: at most 1024GiB is allowed")
-	}
 }
 
 // A name of another library leads to the one that is meant.

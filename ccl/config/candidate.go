@@ -5,16 +5,17 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/params"
 )
 
 // candidate is an entry of algorithms with its module and parameters.
 type candidate struct {
 	entry     *entry
 	algorithm *ccl.Algorithm
-	params    any             // the result of algorithm.Params, filled; nil without parameters
-	fields    []ccl.Parameter // the fields of params
-	lines     map[string]int  // of the parameters in the file
-	unfit     string          // why the entry does not support the group; "" if it does
+	params    any                // the result of algorithm.Params, filled; nil without parameters
+	fields    []params.Parameter // the fields of params
+	lines     map[string]int     // of the parameters in the file
+	unfit     string             // why the entry does not support the group; "" if it does
 }
 
 // makeParams sets the parameters to the module's defaults, then to the entry's values.
@@ -31,7 +32,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	}
 
 	k.params = k.algorithm.Params()
-	if k.fields, err = ccl.ParametersOf(k.params); err != nil {
+	if k.fields, err = params.Of(k.params); err != nil {
 		return c.errorAt(at, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
 	}
 	if k.entry.params.isSet() {

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/internal/strictyaml"
 )
 
-// fill stores the values of the mapping n in params and returns the line of each.
-func fill(n strictyaml.Node, params []ccl.Parameter) (lines map[string]int, err error) {
+// fill stores the values of the mapping n in fields and returns the line of each.
+func fill(n strictyaml.Node, fields []params.Parameter) (lines map[string]int, err error) {
 	lines = make(map[string]int)
 	known := make(strictyaml.Fields)
-	for _, p := range params {
+	for _, p := range fields {
 		known[p.Key] = func(n strictyaml.Node) error {
 			lines[p.Key] = n.Line
 			return store(n, p.Field)
@@ -21,7 +22,7 @@ func fill(n strictyaml.Node, params []ccl.Parameter) (lines map[string]int, err 
 	return lines, n.Read(known, nil, nil)
 }
 
-// store reads n into the field of a ccl.Parameter.
+// store reads n into the field of a Parameter.
 func store(n strictyaml.Node, field any) (err error) {
 	switch p := field.(type) {
 	case *bool:

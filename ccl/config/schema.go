@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 )
@@ -145,13 +146,13 @@ func kindNames() (names []string) {
 
 // paramsSchema returns the schema of an algorithm's params, false if it has none.
 func paramsSchema(a *ccl.Algorithm) (any, error) {
-	params, err := a.Parameters()
-	if err != nil || len(params) == 0 && a.Params == nil {
+	all, err := params.Defaults(a.Name, a.Params)
+	if err != nil || len(all) == 0 && a.Params == nil {
 		return false, err
 	}
 
 	properties := object{}
-	for _, p := range params {
+	for _, p := range all {
 		var schema object
 		byDefault := any(p.String())
 		switch field := p.Field.(type) {

@@ -19,7 +19,7 @@ const Prefix = "github.com/goccl/goccl/"
 // rooms are the directories of goccl that programs import, and what the conformance suite makes its
 // calls with. Its commands, examples and tests are programs.
 var rooms = []string{
-	"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "test/calls", "topology", "transport",
+	"algorithms", "bytesize", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "test/calls", "topology", "transport",
 }
 
 // Has reports whether a function, with its name and file as in a stack trace, is goccl's.

@@ -28,7 +28,7 @@ var vague = []string{"place", "own", "left", "keep", "meet", "wrong", "bring", "
 // library lists the packages that users' programs link.
 var library = []string{"dist", "ccl", "ccl/agree", "ccl/config", "ccl/internal/...", "algorithms", "algorithms/...", "topology",
 	"transport", "transport/local", "transport/shm", "transport/mpi", "transport/internal/...", "transport/mpi/internal/...",
-	"ddp", "partition", "primitive", "launch", "half", "internal/..."}
+	"ddp", "partition", "primitive", "launch", "half", "bytesize", "internal/..."}
 
 // A finding is a place where a file breaks a rule. Its subject is the name that an exception has.
 type finding struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -94,11 +95,11 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 	for _, k := range a.Topologies {
 		d.Topologies = append(d.Topologies, k.String())
 	}
-	params, err := a.Parameters()
+	all, err := params.Defaults(a.Name, a.Params)
 	if err != nil {
 		return d, err
 	}
-	for _, p := range params {
+	for _, p := range all {
 		d.Parameters = append(d.Parameters, parameter{p.Key, p.Type(), p.String(), p.Doc})
 	}
 

@@ -1,4 +1,10 @@
-package ccl
+// Package params lists the parameters of algorithms.
+//
+// # Model
+//
+// The parameters are the fields, with a yaml tag, of a struct of the algorithm's. [Of] lists those
+// of one struct, whose values the caller may set; [Defaults] lists those of a new one.
+package params
 
 import (
 	"fmt"
@@ -6,20 +12,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccl/goccl/bytesize"
 )
 
 // Parameter is one parameter of an algorithm: a field, with a yaml tag, of the struct that
-// Algorithm.Params returns.
+// ccl.Algorithm.Params returns.
 type Parameter struct {
 	Key   string // the field's yaml tag: the key in an entry's params
 	Doc   string // the field's doc tag
-	Field any    // pointer to the field: *bool, *int, *string, *time.Duration or *ByteSize
+	Field any    // pointer to the field: *bool, *int, *string, *time.Duration or *bytesize.Size
 }
 
-// ParametersOf lists the parameters in params, which Algorithm.Params returned, in the order
-// of the fields. It fails if params is not a pointer to a struct or a parameter has
-// another type than Parameter.Field allows.
-func ParametersOf(params any) ([]Parameter, error) {
+// Defaults lists the parameters of an algorithm, of which it has the name and the Params, with
+// their defaults.
+func Defaults(name string, params func() any) ([]Parameter, error) {
+	if params == nil {
+		return nil, nil
+	}
+	all, err := Of(params())
+	if err != nil {
+		return nil, fmt.Errorf("ccl: algorithm %q is faulty: %w", name, err)
+	}
+	return all, nil
+}
+
+// Of lists the parameters in params, which ccl.Algorithm.Params returned, in the order of the
+// fields. It fails if params is not a pointer to a struct or a parameter has another type than
+// Parameter.Field allows.
+func Of(params any) ([]Parameter, error) {
 	v := reflect.ValueOf(params)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("its Params returns a %T, and has to return a pointer to a struct", params)
@@ -38,7 +59,7 @@ func ParametersOf(params any) ([]Parameter, error) {
 		}
 		pointer := v.Elem().Field(i).Addr().Interface()
 		switch pointer.(type) {
-		case *bool, *int, *string, *time.Duration, *ByteSize:
+		case *bool, *int, *string, *time.Duration, *bytesize.Size:
 			found = append(found, Parameter{key, field.Tag.Get("doc"), pointer})
 		default:
 			return nil, fmt.Errorf("its parameter %s is a %s, and can be a bool, int, string, time.Duration or ccl.ByteSize",
@@ -52,7 +73,7 @@ func ParametersOf(params any) ([]Parameter, error) {
 // Type returns "bytes", "int", "bool", "string" or "duration".
 func (p Parameter) Type() string {
 	switch p.Field.(type) {
-	case *ByteSize:
+	case *bytesize.Size:
 		return "bytes"
 	case *time.Duration:
 		return "duration"
@@ -66,16 +87,4 @@ func (p Parameter) String() string {
 		return strconv.Quote(*s)
 	}
 	return fmt.Sprint(reflect.ValueOf(p.Field).Elem().Interface())
-}
-
-// Parameters lists the parameters of the algorithm with their defaults.
-func (a *Algorithm) Parameters() ([]Parameter, error) {
-	if a.Params == nil {
-		return nil, nil
-	}
-	all, err := ParametersOf(a.Params())
-	if err != nil {
-		return nil, fmt.Errorf("ccl: algorithm %q is faulty: %w", a.Name, err)
-	}
-	return all, nil
 }
