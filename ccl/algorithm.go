@@ -195,26 +195,6 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 // Registry holds algorithms by the names that `module:` in ccl.yaml uses.
 type Registry map[string]*Algorithm
 
-// NewRegistry returns a registry of the algorithms. Like Register it panics on
-// an invalid one.
-func NewRegistry(algorithms ...*Algorithm) Registry {
-	r := Registry{}
-	for _, a := range algorithms {
-		r.add(a)
-	}
-	return r
-}
-
-func (r Registry) add(a *Algorithm) {
-	if err := a.Validate(); err != nil {
-		panic(err.Error())
-	}
-	if r[a.Name] != nil {
-		panic(fmt.Sprintf("ccl: algorithm %q is registered twice", a.Name))
-	}
-	r[a.Name] = a
-}
-
 // defaultRegistry has the algorithms of Register.
 var (
 	defaultRegistry = Registry{}
@@ -234,7 +214,13 @@ func DefaultRegistry() Registry {
 // It panics if the algorithm is invalid (see Algorithm.Validate) or its name is taken: both are
 // defects of the program that show when it starts.
 func Register(a *Algorithm) {
+	if err := a.Validate(); err != nil {
+		panic(err.Error())
+	}
 	defaultMu.Lock()
 	defer defaultMu.Unlock()
-	defaultRegistry.add(a)
+	if defaultRegistry[a.Name] != nil {
+		panic(fmt.Sprintf("ccl: algorithm %q is registered twice", a.Name))
+	}
+	defaultRegistry[a.Name] = a
 }

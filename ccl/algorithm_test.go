@@ -8,27 +8,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Registries are independent values. Register panics on a name that is taken and on an invalid
-// algorithm.
-func TestRegistry(t *testing.T) {
+// DefaultRegistry returns a copy of what Register has added. Register panics on a name that is taken
+// and on an invalid algorithm.
+func TestRegister(t *testing.T) {
+	previous := defaultRegistry
+	defer func() { defaultRegistry = previous }()
+	defaultRegistry = Registry{}
 	good := func(name string) *Algorithm {
 		return &Algorithm{Name: name, Doc: "for tests", Kernels: map[Collective]*Kernel{
 			CollBroadcast: {Doc: "for tests", Cost: func(Shape) Cost { return Cost{} }, Run: func(*Call) error { return nil }},
 		}}
 	}
 	b, a := good("b"), good("a")
-	one, two := NewRegistry(b, a), NewRegistry()
-	require.Equal(t, []string{"a", "b"}, slices.Sorted(maps.Keys(one)))
-	require.Empty(t, two)
-	got, ok := one["a"]
-	require.True(t, ok)
-	require.Same(t, a, got)
-	_, ok = two["a"]
-	require.False(t, ok)
-	_, ok = DefaultRegistry()["a"]
-	require.False(t, ok)
+	Register(b)
+	before := DefaultRegistry()
+	Register(a)
+	require.Equal(t, Registry{"b": b}, before)
+	require.Equal(t, []string{"a", "b"}, slices.Sorted(maps.Keys(DefaultRegistry())))
+	require.Same(t, a, DefaultRegistry()["a"])
 
-	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { NewRegistry(a, good("a")) })
+	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { Register(good("a")) })
 	for want, spoil := range map[string]func(*Algorithm){
 		`ccl: algorithm has no name`:                                       func(a *Algorithm) { a.Name = "" },
 		`ccl: algorithm "c" is undocumented; its Doc has to be a sentence`: func(a *Algorithm) { a.Doc = "" },
@@ -46,7 +45,7 @@ func TestRegistry(t *testing.T) {
 	} {
 		bad := good("c")
 		spoil(bad)
-		require.PanicsWithValue(t, want, func() { NewRegistry(bad) })
+		require.PanicsWithValue(t, want, func() { Register(bad) })
 		require.EqualError(t, bad.Validate(), want)
 	}
 	var none *Algorithm

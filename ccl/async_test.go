@@ -239,7 +239,7 @@ func TestAsyncAllocates(t *testing.T) {
 func TestAsyncDebug(t *testing.T) {
 	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)
-	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 2})
+	s, err := cfg.Resolve(config.Request{Registry: ccl.Registry{"direct": direct.Algorithm}, Ranks: 2})
 	require.NoError(t, err)
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, spoil := range []string{"", "input", "output"} {
@@ -286,7 +286,7 @@ func TestAsyncDebugWhileItRuns(t *testing.T) {
 	}}
 	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {spoiler: {module: spoiler}}\nrules: [{algorithm: spoiler}]\n"))
 	require.NoError(t, err)
-	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(spoiler), Ranks: 2})
+	s, err := cfg.Resolve(config.Request{Registry: ccl.Registry{spoiler.Name: spoiler}, Ranks: 2})
 	require.NoError(t, err)
 	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, s)
 	w := started(func(async ccl.CallOption) error { return ccl.AllReduce(bg, g[0], x, []int32{0}, ccl.Sum, async) })

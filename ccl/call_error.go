@@ -37,13 +37,21 @@ func (e *CallError) Error() string {
 	return e.Err.Error() + e.about()
 }
 
-// Reason returns the text of the error without the package and the operation, if the call was
-// rejected.
-func (e *CallError) Reason() string {
+// Reason returns the text of err without the package and the operation, for a text that has them
+// already. That of a *CollectiveFailedError stays whole, and so does that of an error that wraps
+// one of this package with words of its own.
+func Reason(err error) string {
+	if e, ok := err.(interface{ reason() string }); ok {
+		return e.reason()
+	}
+	return text.Reason(err)
+}
+
+func (e *CallError) reason() string {
 	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as Error
 		return failed.text(e)
 	}
-	return text.Reason(e.Err) + e.about()
+	return Reason(e.Err) + e.about()
 }
 
 // about returns what a rejected call adds to its reason: its number, its label and its line.

@@ -35,7 +35,8 @@
 // docs/guides/writing-an-algorithm.md introduces them.
 //
 // Package ccl/config explains before a call which kernel will run;
-// [Communicator.LastChoice] returns the kernel that ran last.
+// [Communicator.LastChoice] returns the kernel that ran last. Package ccl/agree compares what ranks
+// have, for packages whose operations take several calls.
 //
 // [CreateSharedRegion] makes memory that exists once on a node and that all ranks read. [Alloc]
 // makes buffers that collectives between processes need not copy.
@@ -50,7 +51,7 @@
 // A Communicator belongs to one rank, which makes one call at a time. One goroutine, started on
 // demand, executes asynchronous calls in order; a synchronous call first waits for them. Several
 // goroutines may send and receive messages at once, also while a call runs. Calls on different
-// communicators are independent. Registries are safe for concurrent use.
+// communicators are independent. Any goroutine may call [Register].
 //
 // # Failure
 //

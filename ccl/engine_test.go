@@ -45,7 +45,7 @@ type connector func(ranks int) ([]transport.Endpoint, error)
 // settings returns the settings of n ranks with the entries direct, which does all calls,
 // ring, and one for each of the kernels, which are all-reduces.
 func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*ccl.Kernel) *config.Settings {
-	registry := ccl.NewRegistry(direct.Algorithm, ring.Algorithm)
+	registry := ccl.Registry{"direct": direct.Algorithm, "ring": ring.Algorithm}
 	text := fmt.Sprintf("version: 1\ndefaults: {algorithm: direct, timeout: %v}\nalgorithms:\n  direct: {module: direct}\n  ring: {module: ring}\n", timeout)
 	for name, k := range kernels {
 		if k.Doc == "" {

@@ -247,10 +247,9 @@ type InvalidBufferSizeError struct {
 	OrMore    bool // Expected is the least length
 }
 
-func (e *InvalidBufferSizeError) Error() string { return "ccl: " + e.Operation + ": " + e.Reason() }
+func (e *InvalidBufferSizeError) Error() string { return "ccl: " + e.Operation + ": " + e.reason() }
 
-// Reason returns the text of the error without the package and the operation.
-func (e *InvalidBufferSizeError) Reason() string {
+func (e *InvalidBufferSizeError) reason() string {
 	text := fmt.Sprintf("%s has %d elements, want %d", e.Buffer, e.Actual, e.Expected)
 	if e.OrMore {
 		text += " or more"
@@ -277,8 +276,7 @@ type InvalidArgumentError struct{ Operation, Message string }
 
 func (e *InvalidArgumentError) Error() string { return "ccl: " + e.Operation + ": " + e.Message }
 
-// Reason returns Message, the text of the error without the package and the operation.
-func (e *InvalidArgumentError) Reason() string { return e.Message }
+func (e *InvalidArgumentError) reason() string { return e.Message }
 
 // bufferNames are the names of a call's buffers in its errors.
 type bufferNames struct{ send, recv string }

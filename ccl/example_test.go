@@ -207,7 +207,7 @@ topology: {kind: ring_1d, count: auto}
 		fmt.Println(err)
 		return
 	}
-	settings, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(star), Ranks: 4})
+	settings, err := cfg.Resolve(config.Request{Registry: ccl.Registry{"star": star}, Ranks: 4})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
-	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -100,7 +99,7 @@ func (e *engine) alsoFailedBefore(err error) error {
 type rejectedAfter struct{ err, before error }
 
 func (e *rejectedAfter) Error() string   { return e.err.Error() + "; and " + e.before.Error() }
-func (e *rejectedAfter) Reason() string  { return text.Reason(e.err) + "; and " + e.before.Error() }
+func (e *rejectedAfter) reason() string  { return Reason(e.err) + "; and " + e.before.Error() }
 func (e *rejectedAfter) Unwrap() []error { return []error{e.err, e.before} }
 
 // rejectedAgain is the error of a call that this rank rejects for the reason for which the group
@@ -108,7 +107,7 @@ func (e *rejectedAfter) Unwrap() []error { return []error{e.err, e.before} }
 type rejectedAgain struct{ err, before error }
 
 func (e *rejectedAgain) Error() string   { return e.err.Error() }
-func (e *rejectedAgain) Reason() string  { return text.Reason(e.err) }
+func (e *rejectedAgain) reason() string  { return Reason(e.err) }
 func (e *rejectedAgain) Unwrap() []error { return []error{e.err, e.before} }
 
 // hasFailedFor reports whether the group has failed, with the error before, because ranks rejected

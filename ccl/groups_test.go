@@ -264,7 +264,7 @@ func TestGroupOfAll(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		cfg, err := config.Parse("test", []byte("version: 1\ntopology: {kind: torus_2d, w: 2, h: 2}\ndefaults: {algorithm: direct}\nalgorithms:\n  direct: {module: direct}\n"))
 		require.NoError(t, err)
-		onGrid, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 4})
+		onGrid, err := cfg.Resolve(config.Request{Registry: ccl.Registry{"direct": direct.Algorithm}, Ranks: 4})
 		require.NoError(t, err)
 		g := join(t, connect, onGrid)
 		waits := make([]func() error, len(g))

@@ -89,7 +89,7 @@ func TestKeysAllocateNothing(t *testing.T) {
 func TestDebugWarnsOfLabels(t *testing.T) {
 	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)
-	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 3})
+	s, err := cfg.Resolve(config.Request{Registry: ccl.Registry{"direct": direct.Algorithm}, Ranks: 3})
 	require.NoError(t, err)
 	everyWorld(t, func(t *testing.T, connect connector) {
 		logger, written := logged(slog.LevelWarn)

@@ -168,18 +168,13 @@ func keyText(key string) string {
 func disagreement(field string, texts []string) *MismatchError {
 	m := &MismatchError{Field: field}
 	for r, text := range texts {
-		m.Add(r, text)
+		m.add(MismatchValue{Value: text}, r)
 	}
 	if len(m.Values) < 2 {
 		return nil
 	}
 	return m
 }
-
-// Add adds a rank, and the value that it brought, after the ranks that were added before. Packages
-// that compare what ranks bring make their errors with it: ranks disagree if there is more than one
-// of e.Values then.
-func (e *MismatchError) Add(rank int, value string) { e.add(MismatchValue{Value: value}, rank) }
 
 // add adds a rank to those of v, whose Ranks are not read.
 func (e *MismatchError) add(v MismatchValue, rank int) {
@@ -191,8 +186,7 @@ func (e *MismatchError) add(v MismatchValue, rank int) {
 		v.Ranks = nil
 		e.Values = append(e.Values, v)
 	}
-	at, _ := slices.BinarySearch(e.Values[i].Ranks, rank)
-	e.Values[i].Ranks = slices.Insert(e.Values[i].Ranks, at, rank)
+	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
 }
 
 // sameMemory returns the mismatch of a call that writes memory which several ranks brought.
@@ -200,7 +194,7 @@ func sameMemory(ranks []int, size int) *MismatchError {
 	m := &MismatchError{Field: buffersField, Values: []MismatchValue{{Value: "the same memory", Ranks: slices.Clone(ranks)}}}
 	for r := range size {
 		if !slices.Contains(ranks, r) {
-			m.Add(r, "memory of its own")
+			m.add(MismatchValue{Value: "memory of its own"}, r)
 		}
 	}
 	return m

@@ -14,7 +14,7 @@ import (
 func TestWithoutSelector(t *testing.T) {
 	previous := defaultRegistry
 	defer func() { defaultRegistry = previous }()
-	defaultRegistry = NewRegistry()
+	defaultRegistry = Registry{}
 	_, err := newRegistered(4)
 	require.EqualError(t, err, "no algorithm direct is registered; import github.com/goccl/goccl/algorithms, or pass WithSelector")
 

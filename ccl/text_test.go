@@ -62,10 +62,10 @@ func TestSynonyms(t *testing.T) {
 }
 
 // A MismatchError has each value once, in the order in which ranks brought them.
-func TestMismatchErrorAdd(t *testing.T) {
+func TestMismatchErrorValues(t *testing.T) {
 	m := &MismatchError{Field: "shape"}
 	for rank, value := range []string{"[2]", "[3]", "[2]", "none"} {
-		m.Add(rank, value)
+		m.add(MismatchValue{Value: value}, rank)
 	}
 	require.EqualError(t, m, "ranks disagree on shape: [2] on ranks 0, 2; [3] on rank 1; none on rank 3")
 }

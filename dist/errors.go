@@ -9,7 +9,6 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
-	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -185,7 +184,7 @@ func (e *explained) Unwrap() []error { return e.is }
 // reasonOnly is an error without the package and the operation in its text.
 type reasonOnly struct{ err error }
 
-func (e *reasonOnly) Error() string { return text.Reason(e.err) }
+func (e *reasonOnly) Error() string { return ccl.Reason(e.err) }
 func (e *reasonOnly) Unwrap() error { return e.err }
 
 // PanicError reports that the worker of a rank panicked. The process continues. Its text does not

@@ -8,7 +8,6 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/object"
-	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -31,7 +30,7 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	return fmt.Sprintf("dist: %s: %s: %s", e.Operation, transport.RanksText(e.ranks), text.Reason(e.Err))
+	return fmt.Sprintf("dist: %s: %s: %s", e.Operation, transport.RanksText(e.ranks), ccl.Reason(e.Err))
 }
 
 // Unwrap returns the cause.

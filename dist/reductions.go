@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/internal/text"
 )
 
 // AllReduce reduces the ranks' tensors element by element and replaces every rank's
@@ -28,7 +27,7 @@ func deployed[T ccl.Element](input []T, err error) error {
 		return err
 	}
 	if size, ok := errors.AsType[*InvalidBufferSizeError](err); ok {
-		return &explained{size.Operation, fmt.Sprintf("%v: %s", ErrNotDeployed, text.Reason(err)), []error{ErrNotDeployed, err}}
+		return &explained{size.Operation, fmt.Sprintf("%v: %s", ErrNotDeployed, ccl.Reason(err)), []error{ErrNotDeployed, err}}
 	}
 	return err
 }

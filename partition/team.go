@@ -65,15 +65,15 @@ func (p *Partition) teams(ctx context.Context, operation string, how Option, oth
 // assemble makes a team of the seats of all workers in it.
 func (p *Partition) assemble(operation string, number int, all [][]seat) (Team, error) {
 	t := Team{Shape: []int{0}}
-	shapes := &ccl.MismatchError{Field: "shape"}
+	shapes := map[int]string{}
 	for worker, seats := range all {
 		if s := seats[number]; s.Rank >= 0 {
 			t.Shape = s.Shape
-			shapes.Add(p.comm.GlobalRank(worker), fmt.Sprint(s.Shape))
+			shapes[worker] = fmt.Sprint(s.Shape)
 		}
 	}
-	if len(shapes.Values) > 1 {
-		return Team{}, shapes
+	if err := agree.Difference(p.comm, "shape", shapes); err != nil {
+		return Team{}, err
 	}
 
 	t.Workers = slices.Repeat([]int{-1}, product(t.Shape))

@@ -130,11 +130,11 @@ func (g *group) failed(differ error) error {
 // shapesDiffer returns the error of workers, from rank first on, that pass tensors of different
 // shapes.
 func (g *group) shapesDiffer(first int) error {
-	m := &ccl.MismatchError{Field: "shape"}
+	shapes := map[int]string{}
 	for r := first; r < g.Size(); r++ {
-		m.Add(g.comm.GlobalRank(r), g.shapeText(r))
+		shapes[r] = g.shapeText(r)
 	}
-	return g.failed(m)
+	return g.failed(agree.Difference(g.comm, "shape", shapes))
 }
 
 // share returns the error of all workers because of some ranks of the team, or of all alike if

@@ -228,7 +228,7 @@ topology: {kind: %v, count: %d, w: %d, h: %d}
 func resolve(t *testing.T, a *ccl.Algorithm, ranks int, text string) (*config.Settings, error) {
 	cfg, err := config.Parse("test.yaml", []byte(text))
 	require.NoError(t, err)
-	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(a), Ranks: ranks})
+	return cfg.Resolve(config.Request{Registry: ccl.Registry{a.Name: a}, Ranks: ranks})
 }
 
 func TestParams(t *testing.T) {

@@ -6,11 +6,11 @@
 // # Model
 //
 // [Compare] compares facts, which are values with names. [Exchange] shows the numbers of each rank
-// to all. A rank can bring an error to both instead.
+// to all. A rank can bring an error to both instead. [Difference] compares what all ranks know.
 //
 // # Concurrency
 //
-// The functions are synchronous collectives, as those of package ccl. WithWork is a
+// Compare and Exchange are synchronous collectives, as those of package ccl. WithWork is a
 // *ccl.InvalidArgumentError.
 //
 // # Failure
@@ -27,6 +27,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -115,15 +116,33 @@ func differingFact(c *ccl.Communicator, texts [][]byte) error {
 	}
 
 	for _, name := range names {
-		m := &ccl.MismatchError{Field: name}
-		for r, value := range values[name] {
-			m.Add(c.GlobalRank(r), value)
-		}
-		if len(m.Values) > 1 {
-			return m
+		if err := Difference(c, name, maps.Collect(slices.All(values[name]))); err != nil {
+			return err
 		}
 	}
 	return nil // they have the same facts in different orders
+}
+
+// Difference returns the *ccl.MismatchError of ranks of c that have different values of a field, or
+// nil if they have the same.
+//
+// The values are by rank, and known to all: it is no call.
+func Difference(c *ccl.Communicator, field string, values map[int]string) error {
+	m := &ccl.MismatchError{Field: field}
+	for _, r := range slices.Sorted(maps.Keys(values)) {
+		i := slices.IndexFunc(m.Values, func(v ccl.MismatchValue) bool { return v.Value == values[r] })
+		if i < 0 {
+			i = len(m.Values)
+			m.Values = append(m.Values, ccl.MismatchValue{Value: values[r]})
+		}
+		m.Values[i].Ranks = append(m.Values[i].Ranks, c.GlobalRank(r))
+		slices.Sort(m.Values[i].Ranks)
+	}
+
+	if len(m.Values) < 2 {
+		return nil
+	}
+	return m
 }
 
 // Exchange returns the numbers of all ranks, in rank order.

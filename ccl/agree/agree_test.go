@@ -143,3 +143,20 @@ func TestExchange(t *testing.T) {
 	require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
 	require.ErrorIs(t, agree.Compare(t.Context(), nil, nil, nil), ccl.ErrInvalidCommunicator)
 }
+
+// Difference groups the ranks of the job by their values, in the order of the group in which the
+// values first appear.
+func TestDifference(t *testing.T) {
+	everyRank(t, 3, func(ctx context.Context, c *ccl.Communicator) {
+		reversed, err := c.Split(ctx, 0, -c.Rank())
+		if !assert.NoError(t, err) {
+			return
+		}
+		defer reversed.Close() //nolint:errcheck // no call uses it
+		assert.NoError(t, agree.Difference(reversed, "shape", nil))
+		assert.NoError(t, agree.Difference(reversed, "shape", map[int]string{0: "[2]", 2: "[2]"}))
+		assert.Equal(t, &ccl.MismatchError{Field: "shape", Values: []ccl.MismatchValue{
+			{Value: "[3]", Ranks: []int{2}}, {Value: "[2]", Ranks: []int{0, 1}},
+		}}, agree.Difference(reversed, "shape", map[int]string{0: "[3]", 1: "[2]", 2: "[2]"}))
+	})
+}

@@ -171,7 +171,7 @@ topology: {kind: %[5]v%[6]s}
 	if err != nil {
 		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
 	}
-	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
+	return cfg.Resolve(config.Request{Registry: ccl.Registry{only.Name: &only}, Ranks: n})
 }
 
 // parsed has the configurations that parse has returned, by their text: the suite connects

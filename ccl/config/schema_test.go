@@ -132,7 +132,7 @@ func TestSchemaRejects(t *testing.T) {
 
 // A program without algorithms has a schema too; a faulty algorithm is an error.
 func TestSchemaOfRegistries(t *testing.T) {
-	text, err := Schema(ccl.NewRegistry())
+	text, err := Schema(ccl.Registry{})
 	require.NoError(t, err)
 	require.True(t, json.Valid(text))
 	require.NotContains(t, string(text), "null")

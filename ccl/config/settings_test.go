@@ -55,7 +55,7 @@ func testRegistry() ccl.Registry {
 	for _, c := range ccl.Collectives() {
 		all[c] = &ccl.Kernel{}
 	}
-	registry := ccl.NewRegistry()
+	registry := ccl.Registry{}
 	for _, a := range []*ccl.Algorithm{
 		{Name: "plain", Kernels: all},
 		{Name: "direct", Kernels: all},
@@ -300,7 +300,7 @@ func TestResolveOrder(t *testing.T) {
 	_, err = tryResolve(t, fixed+size+grid, Request{Ranks: 5})
 	require.ErrorContains(t, err, "ccl.yaml:4:11: topology: ")
 
-	_, err = tryResolve(t, unknown, Request{Registry: ccl.NewRegistry()})
+	_, err = tryResolve(t, unknown, Request{Registry: ccl.Registry{}})
 	require.ErrorContains(t, err, "; registered: none; ")
 }
 

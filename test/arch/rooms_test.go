@@ -59,7 +59,7 @@ var rules = []rule{
 	{"partition/partitiontest", []string{"partition", "ccl", "algorithms", "transport", "transport/..."}, nil, "it runs workers on real transports"},
 	{"primitive", []string{"partition", "ccl", "ccl/agree", "internal/failure", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
-	{"dist", []string{"ccl", "ccl/agree", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object", "internal/text"}, nil,
+	{"dist", []string{"ccl", "ccl/agree", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object"}, nil,
 		"the front door names the concrete parts"},
 	{"launch", []string{"transport/shm", "internal/launcher", "internal/launchenv", "internal/jsonfloat"}, nil, "it starts programs that need not use goccl"},
 	{"ddp", []string{"dist", "ccl", "ccl/agree", "half", "internal/atomicfile", "internal/failure", "internal/jsonfloat"}, nil, "a training program could have written it"},

@@ -27,7 +27,7 @@ func TestPanicPlace(t *testing.T) {
 	}}
 	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {algorithm: crash}\nalgorithms: {crash: {module: crash}}\n"))
 	require.NoError(t, err)
-	settings, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(crash), Ranks: 2})
+	settings, err := cfg.Resolve(config.Request{Registry: ccl.Registry{crash.Name: crash}, Ranks: 2})
 	require.NoError(t, err)
 	errs := make([]error, 2)
 	var ranks sync.WaitGroup

@@ -514,7 +514,7 @@ var picky = &ccl.Algorithm{
 
 func TestDescribe(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, describeAlgorithms(&b, ccl.NewRegistry(picky), &explainCommand{Markdown: true}))
+	require.NoError(t, describeAlgorithms(&b, ccl.Registry{picky.Name: picky}, &explainCommand{Markdown: true}))
 	for _, line := range []string{
 		"For tests. Topologies: mesh_2d_no_wrap.",
 		`| depth | int | 3 | this \| that |`,
@@ -539,7 +539,7 @@ func TestDescribeTwoLevels(t *testing.T) {
 		Cost: func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: s.Nodes, Bytes: s.Bytes * s.Ranks / s.Nodes} },
 	}}}
 	var b bytes.Buffer
-	require.NoError(t, describeAlgorithms(&b, ccl.NewRegistry(levels), &explainCommand{Markdown: true}))
+	require.NoError(t, describeAlgorithms(&b, ccl.Registry{levels.Name: levels}, &explainCommand{Markdown: true}))
 	for _, line := range []string{
 		"For tests. Topologies: any. For two levels.",
 		"| broadcast | 2 | 2 | 2 | 8 | for tests |",
