@@ -10,7 +10,7 @@ import (
 
 // attach waits until the segment appears, and takes this rank's seat in it.
 func (s *segment) attach(w *waiting) error {
-	for {
+	for looks := 1; ; looks++ {
 		w.leftover = nil
 		f, passed, err := findJob(s.first, s.header)
 		if err != nil {
@@ -24,13 +24,20 @@ func (s *segment) attach(w *waiting) error {
 			_ = unix.Close(s.fd) // the file was removed meanwhile
 			s.fd, s.path = -1, s.first
 		}
-		if w.pause() {
+		hasTime, isCertain := w.pause(), false
+		var other error
+		if !hasTime || looks%looksBetweenUsers == 0 {
+			if isCertain, other = s.checkUsers(); isCertain {
+				return other
+			}
+		}
+		if hasTime {
 			continue
 		}
 
 		// Rank 0 will have noticed a full directory.
 		err = w.endedError(s, []int{0})
-		for _, why := range []error{passed, w.leftover, checkFree(s.header.total())} {
+		for _, why := range []error{passed, w.leftover, other, checkFree(s.header.total())} {
 			if why != nil {
 				err = fmt.Errorf("%w; %w", err, why)
 			}

@@ -75,8 +75,14 @@ func (s *segment) abandon(f *found, err error) (again bool, _ error) {
 	if f.abandon(groupsync.JoinFailure(s.rank, err)) == ready {
 		return true, nil
 	}
-	return false, err
+	return false, misfitError{err}
 }
+
+// misfitError is why this process cannot be a rank of a segment. The segment loses its name then,
+// so that ranks which come later do not find the reason in it.
+type misfitError struct{ error }
+
+func (e misfitError) Unwrap() error { return e.error }
 
 // abandon ends the gathering of segment f for the reason why, unless it has ended already. It
 // returns the segment's verdict.

@@ -226,6 +226,54 @@ func TestAllNamesAreAnotherUsers(t *testing.T) {
 	}
 }
 
+// Ranks of one job that belong to different users never find each other, and say so at once. A file of
+// another user that does not have the job's secret is skipped.
+func TestRanksOfDifferentUsers(t *testing.T) {
+	const nobody = 65534
+	change := as(t, nobody)
+	job := func(rank int, secret string) Job { return Job{Name: "job", Rank: rank, Size: 2, Secret: secret} }
+	says := func(owner, user int) string {
+		return fmt.Sprintf("goccl-%d-job belongs to user %d, this process to user %d: start all ranks of a job as one user", owner, owner, user)
+	}
+	t.Run("root first", func(t *testing.T) {
+		useOwnDirectory(t)
+		rank0 := startRank(t, rankSpec{Job: job(0, "hush")})
+		rank0.await("at named")
+		if got := startRank(t, rankSpec{Job: job(1, "hush")}, change).result(); !strings.Contains(got.Err, says(0, nobody)) {
+			t.Errorf("%+v", got)
+		}
+		rank0.kill()
+		removeLeftovers(t, 1)
+	})
+	t.Run("root second", func(t *testing.T) {
+		useOwnDirectory(t)
+		rank0 := startRank(t, rankSpec{Job: job(0, "hush")}, change)
+		rank0.await("at named")
+		rank1 := startRank(t, rankSpec{Job: job(1, "hush")})
+		for _, r := range []*rank{rank0, rank1} {
+			if got := r.result(); !strings.Contains(got.Err, says(nobody, 0)) || r == rank0 && (got.AbortedBy == nil || *got.AbortedBy != 1) {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+	t.Run("jobs of one name", func(t *testing.T) {
+		for _, secret := range []string{"", "of another job"} {
+			useOwnDirectory(t)
+			other := startRank(t, rankSpec{Job: job(0, secret)}, change)
+			other.await("at named")
+			late := startRank(t, rankSpec{Job: job(1, "hush"), Timeout: 500 * time.Millisecond}).result()
+			if late.Late == nil || !strings.Contains(late.Err, says(nobody, 0)) {
+				t.Errorf("%+v", late)
+			}
+			rank1 := startRank(t, rankSpec{Job: job(1, "hush")})
+			startRank(t, rankSpec{Job: job(0, "hush")}).joined()
+			rank1.joined()
+			startRank(t, rankSpec{Job: job(1, secret)}, change).joined()
+			other.joined()
+		}
+	})
+}
+
 // as runs a rank as another user.
 func as(t *testing.T, uid uint32) func(*exec.Cmd) {
 	t.Helper()

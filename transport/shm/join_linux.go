@@ -24,8 +24,9 @@ func available() error { return nil }
 //
 // Join is collective. It returns on all ranks when all have joined, or fails on all ranks that
 // have come, at the latest when ctx ends. Once all ranks have joined, nothing remains in
-// /dev/shm, however they end. A rank that gets no file descriptor or no memory stays in Join
-// for a second to tell the other ranks. Join may be called concurrently.
+// /dev/shm, however they end. A rank that gets no file descriptor or no memory, or has come
+// with another number of ranks, stays in Join for a second to tell the others. Join may be called
+// concurrently.
 //
 // errors.As finds:
 //   - *transport.TimeoutError if the deadline of ctx has passed; it names the ranks that did

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A notice tells the waiting ranks that a rank cannot open the job's file, because it gets no
-// file descriptor or no memory. It is a symbolic link beside the file's name; the link's target
-// holds the rank and the reason. Making and reading a link takes no descriptor.
+// A notice tells the waiting ranks that a rank cannot open the job's file, because it gets no file
+// descriptor or no memory, or cannot be a rank of it. It is a symbolic link beside the file's name;
+// the link's target holds the rank and the reason. Making and reading a link takes no descriptor.
 //
 // The rank stays in Join for noticeTime, then removes the link. The link counts only while the
 // rank's process lives, which its process id and start time identify. If the rank is killed
@@ -67,7 +67,8 @@ func (h header) checkNotice() error {
 // notice after noticeTime.
 func (h header) postNotice(ctx context.Context, rank int, err error) {
 	_, none := errors.AsType[*transport.AllocationFailedError](err)
-	if h.ranks == 1 || !none && !isOutOfDescriptors(err) || checkDirectory(h.total()) != nil { // all ranks find that by themselves
+	_, misfit := errors.AsType[misfitError](err)
+	if h.ranks == 1 || !none && !misfit && !isOutOfDescriptors(err) || checkDirectory(h.total()) != nil { // all ranks find that by themselves
 		return
 	}
 	namespace, noProc := pidNamespace()

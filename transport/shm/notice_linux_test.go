@@ -71,6 +71,43 @@ func TestRankCannotReachTheFile(t *testing.T) {
 	}
 }
 
+// A rank that comes when a rank of another size has ended the gathering, and rank 0 has removed the
+// file, learns of it.
+func TestDifferenceIsTold(t *testing.T) {
+	useOwnDirectory(t)
+	defer JoinWith(small)()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	named, noticed, all := make(chan struct{}), make(chan struct{}), sync.WaitGroup{}
+	defer stopAt(func(point string) {
+		switch point {
+		case "named":
+			close(named)
+		case "noticed":
+			close(noticed)
+		}
+	})()
+	var errs [3]error
+	join := func(rank, size int) { _, errs[rank] = Join(ctx, Job{Name: "job", Rank: rank, Size: size}) }
+	hasLeft := make(chan struct{})
+	all.Go(func() { defer close(hasLeft); join(0, 3) })
+	<-named
+	all.Go(func() { join(1, 4) })
+	<-hasLeft
+	select {
+	case <-noticed:
+	case <-ctx.Done():
+	}
+	join(2, 3)
+	all.Wait()
+	for rank, err := range errs {
+		aborted, ok := errors.AsType[*transport.AbortedError](err)
+		if ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "it is for 3 ranks, this process is one of 4") || rank != 1 && (!ok || aborted.By != 1) {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
 // A notice of a rank that was killed meanwhile, or of another job's rank, never ends a later job.
 func TestStaleNotices(t *testing.T) {
 	start, err := ownStart()
