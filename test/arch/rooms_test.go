@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -282,5 +284,28 @@ func TestStatic(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Where a document says that a program is static, it says CGO_ENABLED=0: with a C compiler package net makes others dynamic.
+func TestStaticInDocuments(t *testing.T) {
+	paragraphs := 0
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for paragraph := range strings.SplitSeq(string(text), "\n\n") {
+			if regexp.MustCompile(`(?i)\bstatic(ally)?\b`).MatchString(strings.ReplaceAll(paragraph, "static graph", "")) {
+				paragraphs++
+				if !strings.Contains(paragraph, "CGO_ENABLED=0") {
+					t.Errorf("%s: static without CGO_ENABLED=0: %s", path, paragraph)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil || paragraphs == 0 {
+		t.Errorf("%d paragraphs, %v", paragraphs, err)
 	}
 }
