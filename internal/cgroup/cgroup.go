@@ -70,6 +70,20 @@ func MemoryFree(root string) Limit {
 	})
 }
 
+// ProcessesFree returns how many processes and threads the control groups of this process allow
+// beside those that there are; 1 stands for none. For root see CPUQuota.
+func ProcessesFree(root string) Limit {
+	h := host{root}
+	return h.tightest("pids", func(dir string, _ int) Limit {
+		file := filepath.Join(dir, "pids.max")
+		most := number(h.contents(file))
+		if most == 0 {
+			return Limit{}
+		}
+		return Limit{max(1, most-number(h.contents(filepath.Join(dir, "pids.current")))), file}
+	})
+}
+
 // memoryLimit returns the limit of a control group; its Value is 0 if there is none.
 func (h host) memoryLimit(dir string, version int) Limit {
 	file := filepath.Join(dir, "memory.max")

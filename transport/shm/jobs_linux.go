@@ -62,6 +62,9 @@ func (f *Flight) process(rank int, p occupant) (pid int, state string) {
 // error.
 func eachSegment(use func(fd int, h header) (taken bool)) error {
 	processes, err := os.ReadDir("/proc")
+	if err == nil && len(processes) == 0 {
+		_, err = os.Stat("/proc/self/stat")
+	}
 	if err != nil {
 		return fmt.Errorf("running jobs: %w", err)
 	}
@@ -74,7 +77,9 @@ func eachSegment(use func(fd int, h header) (taken bool)) error {
 		}
 		files := filepath.Join("/proc", p.Name(), "fd")
 		descriptors, err := os.ReadDir(files)
-		if err != nil {
+		if errors.Is(err, unix.EMFILE) {
+			return fmt.Errorf("running jobs: %w", err)
+		} else if err != nil {
 			continue // another user's, or it has ended
 		}
 		for _, d := range descriptors {

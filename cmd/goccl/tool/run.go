@@ -45,10 +45,10 @@ type rankCount int
 
 // Decode implements kong.MapperValue.
 func (n *rankCount) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
-		return err
+	if ctx.Scan.Peek().IsEOL() {
+		return errors.New("want a number")
 	}
+	text := fmt.Sprint(ctx.Scan.Pop().Value) // also of -1, which looks like a flag
 	if rest, np := strings.CutPrefix(text, "p"); np {
 		if text = strings.TrimPrefix(rest, "="); text == "" {
 			if err := ctx.Scan.PopValueInto("number", &text); err != nil {
@@ -57,7 +57,7 @@ func (n *rankCount) Decode(ctx *kong.DecodeContext) error {
 		}
 	}
 
-	ranks, err := strconv.Atoi(text)
+	ranks, err := strconv.Atoi(strings.TrimPrefix(text, "="))
 	if err != nil {
 		return fmt.Errorf("want a number, but got %q", text)
 	}

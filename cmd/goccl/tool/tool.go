@@ -1,16 +1,20 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/internal/launcher"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -48,7 +52,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
 		return status
 	}
 	if err == nil {
-		err = config.CheckEnvironment(os.Environ())
+		err = cmp.Or(doctor.CheckFiles(), config.CheckEnvironment(os.Environ()))
 	}
 
 	if err == nil {
@@ -57,8 +61,23 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
 	if usage, ok := errors.AsType[*kong.ParseError](err); ok {
 		err = usageError{withMeant(usage)}
 	}
-	parser.FatalIfErrorf(err)
+	parser.FatalIfErrorf(advised(err))
 	return status
+}
+
+// advised adds what to do to errors of a machine that lacks what every program needs.
+func advised(err error) error {
+	path, _ := errors.AsType[*fs.PathError](err)
+	isMissing := path != nil && errors.Is(err, fs.ErrNotExist)
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w: raise ulimit -n; goccl run opens about 15 files, and 4 for each rank", err)
+	case isMissing && strings.HasPrefix(path.Path, "/proc/self/"):
+		return fmt.Errorf("%w: mount /proc, as in mount -t proc proc /proc", err)
+	case isMissing && path.Path == os.DevNull:
+		return fmt.Errorf("%w: make it, as in mknod -m 666 %s c 1 3", err, os.DevNull)
+	}
+	return err
 }
 
 func newParser(options ...kong.Option) *kong.Kong {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -80,16 +79,19 @@ func (p processors) finding() Finding {
 
 	polling := min(p.usable, p.gomaxprocs)
 	switch {
+	// A rank that polls uses up a quota below one core, whatever GOMAXPROCS is.
+	case p.quota.File != "" && p.quota.Value < 1:
+		return f.with(Note, "a rank that polls uses up the quota, and then nothing runs until its next period: allow at least one core")
 	// Too many goroutines.
 	case p.quota.File != "" && float64(polling) > p.quota.Value:
 		return f.with(Note, fmt.Sprintf("%d ranks that poll use up the quota, and then nothing runs until its next period: "+
-			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.Value)))))
+			"set GOMAXPROCS=%d, or allow more", polling, int(p.quota.Value)))
 	case p.gomaxprocs > p.usable:
-		return f.with(Note, "more goroutines run than cores; do not set GOMAXPROCS")
+		return f.with(Note, "more goroutines run than cores: unset GOMAXPROCS")
 	// Too few.
 	case p.gomaxprocs < p.usable && p.quota.File == "":
-		return f.with(Note, "goroutine ranks leave cores unused; processes have their own GOMAXPROCS")
-	case polling == 1:
+		return f.with(Note, "goroutine ranks leave cores unused: unset GOMAXPROCS, unless ranks are processes")
+	case polling == 1 && p.usable == 1:
 		return f.with(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
 	}
 	return f

@@ -105,7 +105,10 @@ func TestCores(t *testing.T) {
 		require.Contains(t, f.Says, c.says)
 		require.Equal(t, c.verdict == Note, f.Do != "")
 	}
-	require.Contains(t, processors{usable: 8, gomaxprocs: 2, quota: quota(0.5)}.finding().Do, "set GOMAXPROCS=1,")
+	require.Contains(t, processors{usable: 8, gomaxprocs: 2, quota: quota(0.5)}.finding().Do, "allow at least one core")
+	// Who has done what doctor says is told nothing else.
+	require.Contains(t, processors{usable: 8, gomaxprocs: 2, quota: quota(1.5)}.finding().Do, "set GOMAXPROCS=1,")
+	require.Equal(t, OK, processors{usable: 8, gomaxprocs: 1, asked: "1", quota: quota(1.5)}.finding().Verdict)
 }
 
 func TestVectors(t *testing.T) {

@@ -35,8 +35,11 @@ func Processes(ctx context.Context, root string, found func(Finding), needed int
 	}
 
 	d := examineDirectory(sharedMemory)
-	add(d.finding())
-	if d.err == nil {
+	add(limits(root, needed), d.finding())
+	switch {
+	case d.isFull():
+		return // whatever is tried there fails
+	case d.err == nil:
 		add(d.room(needed, others))
 	}
 	add(tryProbes(sharedMemory)...)
@@ -59,8 +62,10 @@ type directory struct {
 	err        error // why it is unknown or not writable
 	tmpfs      bool
 	size, free int // bytes; both are 0 for a tmpfs without limit
-	full       bool
+	noInode    bool
 }
+
+func (d directory) isFull() bool { return d.err == nil && (d.noInode || d.size > 0 && d.free == 0) }
 
 const enlarge = "make it larger: mount -o remount,size=1G /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there"
 
@@ -70,6 +75,13 @@ func (d directory) finding() Finding {
 	case d.err != nil:
 		f.Says = d.err.Error()
 		return f.with(Problem, "mount a tmpfs there in which this user may write: mount -t tmpfs -o mode=1777 tmpfs "+d.path)
+	case d.isFull():
+		f.Says = fmt.Sprintf("it is full: %s of %s are left", Amount(float64(d.free)), Amount(float64(d.size)))
+		if d.noInode {
+			f.Says = "it is full: no inode is left"
+		}
+
+		return f.with(Problem, "remove what dead jobs have left (goccl doctor --clean) and what else lies there, or "+enlarge)
 	case d.tmpfs && d.size == 0:
 		f.Says = "tmpfs without limit; this user may write"
 	case !d.tmpfs:
@@ -88,7 +100,7 @@ func (d directory) room(needed int, others []int) Finding {
 	for _, n := range ranks {
 		need := shm.SegmentBytes(n)
 		sizes = append(sizes, fmt.Sprintf("%s for %d ranks", Amount(float64(need)), n))
-		if !d.full && (d.size == 0 || need <= d.free) {
+		if d.size == 0 || need <= d.free {
 			fitting = n
 		}
 	}
@@ -98,9 +110,6 @@ func (d directory) room(needed int, others []int) Finding {
 	case fitting == ranks[len(ranks)-1]:
 		f.Says += ": there is room"
 		return f
-	case d.full:
-		f.Says += ": the file system has no inode left"
-		return f.with(Problem, "remove what lies in "+d.path)
 	case fitting == 0:
 		f.Says += ": there is room for none"
 		return f.with(Problem, enlarge)

@@ -20,6 +20,8 @@ func TestDirectory(t *testing.T) {
 		{directory{path: "/d", tmpfs: true, size: 1 << 30, free: 1 << 29}, OK, "tmpfs, 1.0 GiB, 512.0 MiB free; this user may write"},
 		{directory{path: "/d", tmpfs: true}, OK, "tmpfs without limit; this user may write"},
 		{directory{path: "/d", size: 1 << 30, free: 1 << 29}, Note, "no tmpfs, 1.0 GiB, 512.0 MiB free; this user may write"},
+		{directory{path: "/d", tmpfs: true, size: 1 << 30}, Problem, "it is full: 0 B of 1.0 GiB are left"},
+		{directory{path: "/d", tmpfs: true, size: 1 << 30, free: 1, noInode: true}, Problem, "it is full: no inode is left"},
 		{directory{path: "/d", err: errors.New("no such directory")}, Problem, "no such directory"},
 	} {
 		f := c.d.finding()
@@ -43,7 +45,6 @@ func TestRoom(t *testing.T) {
 		{directory{size: 1 << 40, free: more - 1}, Note, ": there is room for 4"},
 		{directory{size: 1 << 40, free: needed - 1}, Problem, ": there is room for 2"},
 		{directory{size: 1 << 40, free: two - 1}, Problem, ": there is room for none"},
-		{directory{size: 1 << 40, free: more, full: true}, Problem, ": the file system has no inode left"},
 	} {
 		f := c.d.room(4, []int{8, 2, 2})
 		require.Equal(t, c.verdict, f.Verdict, f.Says)

@@ -23,7 +23,7 @@ func examineDirectory(dir string) directory {
 
 	d.tmpfs = fs.Type == unix.TMPFS_MAGIC
 	d.size, d.free = int(fs.Blocks)*int(fs.Bsize), int(fs.Bavail)*int(fs.Bsize)
-	d.full = fs.Files > 0 && fs.Ffree == 0
+	d.noInode = fs.Files > 0 && fs.Ffree == 0
 	return d
 }
 
@@ -52,7 +52,7 @@ var probes = []probe{
 		name: "fallocate", use: "missing memory is an error, not a crash",
 		needs: (*scratch).hasFile, try: (*scratch).allocate,
 		verdict: Problem, without: "jobs cannot make their memory",
-		remedy: "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there",
+		remedy: "mount a tmpfs at /dev/shm",
 	},
 	{
 		name: "OFD locks", use: "ranks see each other die",
@@ -62,7 +62,7 @@ var probes = []probe{
 	},
 	{
 		name: "mmap", use: "ranks share the file's memory",
-		needs: (*scratch).hasFile, try: (*scratch).mapPage,
+		needs: (*scratch).hasRoom, try: (*scratch).mapPage,
 		verdict: Problem, without: "ranks share no memory",
 		remedy: "see ulimit -v, or " + sandbox,
 	},
@@ -118,7 +118,14 @@ func (p probe) finding(err error) Finding {
 		f.Says = err.Error()
 		return f.with(Note, "")
 	}
+
 	f.Says = fmt.Sprintf("%v: %s", err, p.without)
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return f.with(p.verdict, enlarge)
+	case errors.Is(err, unix.EMFILE):
+		return f.with(p.verdict, "raise ulimit -n")
+	}
 	return f.with(p.verdict, p.remedy)
 }
 
@@ -126,6 +133,7 @@ func (p probe) finding(err error) Finding {
 type scratch struct {
 	dir  string
 	fd   int    // of the file, -1: none
+	full bool   // there is no room for the file: to touch its memory would end the process
 	page []byte // of the file, mapped
 }
 
@@ -139,6 +147,7 @@ func (s *scratch) close() {
 }
 
 func (s *scratch) hasFile() bool { return s.fd >= 0 }
+func (s *scratch) hasRoom() bool { return s.fd >= 0 && !s.full }
 func (s *scratch) hasPage() bool { return s.page != nil }
 
 // procPath returns a path by which the file can be opened although it has no name.
@@ -162,7 +171,9 @@ func (s *scratch) makeFile() (err error) {
 }
 
 func (s *scratch) allocate() error {
-	return untilUninterrupted(func() error { return unix.Fallocate(s.fd, 0, 0, int64(os.Getpagesize())) })
+	err := untilUninterrupted(func() error { return unix.Fallocate(s.fd, 0, 0, int64(os.Getpagesize())) })
+	s.full = errors.Is(err, unix.ENOSPC)
+	return err
 }
 
 // lock takes a lock through one open file and checks that another open file sees it until
