@@ -31,7 +31,6 @@ type initOptions struct {
 	ignored    []string
 	flight     string
 	recording  []ccl.Option // of the flight recorder
-	isWatching bool         // the launcher
 }
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
@@ -155,6 +154,9 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 	}
 	refreshSoleRank()
 	takeBack()
+	if isWatched, _ := boolVariable(watchVariable, true); isWatched { // its error was returned above
+		g.watchLauncher()
+	}
 	return nil
 }
 
@@ -184,9 +186,6 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		settings, medium, err = o.resolve(r.job)
 	}
 
-	if err == nil && o.isWatching {
-		err = r.watchLauncher()
-	}
 	if logger, invalid := requestedLogger(); invalid != nil && err == nil {
 		err = invalid
 	} else if o.logger == nil {
@@ -200,6 +199,9 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		return nil, err
 	}
 	o.logFindings(r, settings)
+	if r.job.launched != nil {
+		_ = launchenv.SendBuild(os.Getenv) // a launcher that does not learn it cannot warn
+	}
 	endpoint, err := m.joinRanks(r, medium, settings.Timeout())
 	if isUnavailable(err) {
 		err = settings.TransportError(err)
@@ -253,7 +255,7 @@ func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transpo
 	if err := o.resolveFlight(); err != nil {
 		return nil, medium, err
 	}
-	if o.isWatching, err = boolVariable(watchVariable, true); err != nil {
+	if _, err := boolVariable(watchVariable, true); err != nil {
 		return nil, medium, err
 	}
 	cfg, err := o.load(j)

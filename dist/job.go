@@ -32,7 +32,6 @@ type job struct {
 	failed      *RankError                  // the first that ended with an error
 	giveUpTimer *time.Timer                 // for workers that may be stuck
 	leave       func(context.Context) error // of the transport by which the process has joined
-	orphaned    error                       // says that the launcher has ended; nil while it lives
 
 	running atomic.Int64  // workers that Spawn waits for
 	idle    chan struct{} // closed when running is 0
@@ -61,8 +60,6 @@ type rank struct {
 	timeout time.Duration   // of the last default group
 	leftAt  time.Time       // when it last called DestroyProcessGroup
 	drained error           // of drain, after a worker that returned nil
-
-	isWatching bool // its launcher
 }
 
 // newJob makes a job of that many ranks, or, unless l is nil, of l's one rank.

@@ -62,6 +62,9 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 		r.Awaited = &awaited
 	}
 
+	if _, ok := errors.AsType[*InitializationFailedError](err); ok {
+		r.Kind = launchenv.FailedInit // of the worker, too
+	}
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
 		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.PanicFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Cause == 0 {

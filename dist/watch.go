@@ -2,55 +2,42 @@ package dist
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// watchVariable turns off that ranks fail when they lose their launcher.
+// watchVariable turns off that groups fail when their ranks have lost the launcher.
 const watchVariable = "GOCCL_WATCH_LAUNCHER"
 
-// launcherPause is the time between two looks at the launcher, of whose end no launcher but goccl
-// run lets its ranks know.
+// launcherPause is the time between two looks at the launcher, which sends no notification.
 const launcherPause = time.Second
 
-// watchLauncher makes the rank's groups fail soon after the launcher of its process has ended, if
-// the launcher is a process of this node. It returns an error if that has happened already.
-func (r *rank) watchLauncher() error {
-	r.job.mu.Lock()
-	defer r.job.mu.Unlock()
-	if r.job.launched == nil || r.job.orphaned != nil || r.isWatching {
-		return r.job.orphaned
+// findLauncher returns the launcher of this process when it is first called, which may end later.
+var findLauncher = sync.OnceValues(func() (p launchenv.Process, ok bool) {
+	if l, err := launch(); err == nil && l != nil {
+		return l.Launcher()
 	}
-	if launcher, ok := r.job.launched.Launcher(); ok {
-		r.isWatching = true
-		time.AfterFunc(launcherPause, func() { r.lookAfter(launcher) })
-	}
-	return nil
-}
+	return p, false
+})
 
-// lookAfter looks whether the launcher lives, now and later, as long as the rank has or joins a
-// group.
-func (r *rank) lookAfter(launcher launchenv.Process) {
-	j := r.job
-	j.mu.Lock()
-	groups := r.allGroups()
+// watchLauncher makes all groups of the rank fail soon after its launcher has ended. It looks until
+// g, the default group, is closed.
+func (g *ProcessGroup) watchLauncher() {
+	launcher, ok := findLauncher()
 	switch {
-	case len(groups) == 0 && r.joining == nil:
-		r.isWatching = false
+	case !ok || g.closed.Load():
 	case !launcher.HasEnded():
-		time.AfterFunc(launcherPause, func() { r.lookAfter(launcher) })
-		groups = nil
+		time.AfterFunc(launcherPause, g.watchLauncher)
 
 	default:
-		j.orphaned = fmt.Errorf("its launcher, %s (pid %d), has ended; %s=false lets ranks go on without it", launcher.Name, launcher.PID, watchVariable)
-		if r.joining != nil {
-			r.joining.fail(r.number, j.orphaned)
+		g.rank.job.mu.Lock()
+		groups := g.rank.allGroups()
+		g.rank.job.mu.Unlock()
+		for _, group := range groups {
+			group.comm.Abort(fmt.Errorf("its launcher, %s (pid %d), has ended; %s=false lets ranks go on without it",
+				launcher.Name, launcher.PID, watchVariable))
 		}
-	}
-
-	j.mu.Unlock()
-	for _, g := range groups {
-		g.comm.Abort(j.orphaned)
 	}
 }

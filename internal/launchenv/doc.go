@@ -93,11 +93,11 @@
 // or a rank that died without one; otherwise the ranks that other reports name and that have none
 // of their own. internal/launcher has the whole rule.
 //
-// Beside failures a rank tells its launcher, in the file of GOCCL_RESULT_FILE, by which transport
-// it has joined the others ([SendTransport], by InitProcessGroup), and a value of the program
-// ([SendValue], by package launch).
+// Beside failures a rank tells its launcher, in the file of GOCCL_RESULT_FILE, which build of the
+// program it runs and by which transport it has joined the others ([SendBuild] and [SendTransport],
+// by InitProcessGroup), and a value of the program ([SendValue], by package launch).
 //
-//	{"version":1, "pid":4181, "transport":"shm", "value":{"loss":0.41}}
+//	{"version":1, "pid":4181, "build":"5a0c6b1f97c24d03", "transport":"shm", "value":{"loss":0.41}}
 //
 // The launcher tells the ranks of the first one that has ended with status 0 ([Ended]), in the file
 // "ended" beside it. Ranks in InitProcessGroup then wait no longer for that rank.

@@ -2,6 +2,7 @@ package launchenv
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"sync"
 )
@@ -13,6 +14,7 @@ const ResultVariable = "GOCCL_RESULT_FILE"
 type Result struct {
 	Version   int             `json:"version"` // 1
 	PID       int             `json:"pid"`
+	Build     string          `json:"build,omitempty"`     // of the program; other builds have others
 	Transport string          `json:"transport,omitempty"` // that connected the rank when it joined last
 	Value     json.RawMessage `json:"value,omitempty"`     // of the program
 }
@@ -21,6 +23,22 @@ type Result struct {
 var sent struct {
 	sync.Mutex
 	Result
+}
+
+// SendBuild tells the launcher, if it wants to know, which build of the program the rank runs: by a
+// hash of the beginning of its file, where the linker's ids are.
+func SendBuild(getenv func(string) string) error {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+
+	head := make([]byte, 64<<10)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return err
+	}
+	return send(getenv, func(r *Result) { r.Build = digest(string(head)) })
 }
 
 // SendTransport tells the launcher, if it wants to know, by which transport the rank has joined

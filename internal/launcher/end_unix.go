@@ -30,6 +30,7 @@ func (f *failure) hasCome() bool { return f.seen >= 0 || f.signal != 0 || f.canc
 type ending struct {
 	begun      bool             // the ranks were sent a signal
 	killed     bool             // and it was SIGKILL
+	grace      time.Duration    // between the first signal and SIGKILL; -1 if a second interrupt ended it
 	aborted    bool             // by an interrupt after all were killed
 	blamedLate <-chan time.Time // the ranks to blame have not ended in blameGrace
 	deadline   <-chan time.Time // of the grace period
@@ -38,6 +39,13 @@ type ending struct {
 // blameGrace is how long a rank to blame may take to end by itself after others have ended because
 // of it: its end and its output are the best information.
 const blameGrace = 500 * time.Millisecond
+
+// alikeGrace is how long other ranks may take to fail alike, after one that had not joined them.
+const alikeGrace = 100 * time.Millisecond
+
+// initGrace is blameGrace if others have not joined because of the rank: it stays for a second to
+// tell them, and then says why.
+const initGrace = 3 * blameGrace
 
 // endIfBlamed ends the job once a rank has failed and all ranks to blame have ended, or after
 // blameGrace. Later reports are consequences of that.
@@ -56,16 +64,21 @@ func (l *launcher) endIfBlamed(now bool) {
 	if end := findLastWaiting(ranks, f.blamed[0]); !now && f.cause == CauseSilent && end >= 0 && isAlive(end) {
 		return // its report may close a circle
 	}
-	if now || f.cause != CauseUnknown && !slices.ContainsFunc(f.blamed, isAlive) {
-		l.signalAll(syscall.SIGTERM)
+	if !now && (f.cause == CauseUnknown || slices.ContainsFunc(f.blamed, isAlive)) {
+		return
 	}
+	if !now && f.cause == CauseFailed && !l.hasJoined(f.blamed[0]) {
+		l.ending.blamedLate = time.After(alikeGrace)
+		return
+	}
+	l.signalAll(syscall.SIGTERM)
 }
 
 // signalAll sends a signal to all remaining groups. The first time it starts the grace period.
 func (l *launcher) signalAll(s syscall.Signal) {
 	e := &l.ending
 	if !e.begun {
-		e.deadline = time.After(l.Grace)
+		e.deadline, e.grace = time.After(l.Grace), l.Grace
 	}
 
 	e.begun, e.killed = true, e.killed || s == syscall.SIGKILL
@@ -119,12 +132,17 @@ func (l *launcher) jobError() error {
 		return lost
 	}
 
-	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after}
-	if f.seen >= 0 {
-		e.Cause, e.Blamed, e.First, e.Reporter = f.cause, f.blamed, f.blamed[0], f.reporter
+	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after, Grace: l.ending.grace}
+	if _, e.Builds = findOtherBuilds(e.Ranks); f.seen >= 0 {
+		e.Cause, e.Blamed, e.Reporter = f.cause, f.blamed, f.reporter
+		if f.cause == CauseFailed {
+			l.blameAlike(e)
+		}
+		e.First = e.Blamed[0]
 		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
 			e.Stall = f.stall
 		}
+
 		for _, i := range e.Blamed {
 			if l.ranks[i].isFinished {
 				l.ranks[i].addOutput(e, i)

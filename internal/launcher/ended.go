@@ -44,6 +44,10 @@ type EndedError struct {
 	Locations []Location
 	// Stall says that output was not read when Seen failed, or "".
 	Stall string
+	// Grace is the time between SIGTERM and SIGKILL; -1 if a second interrupt ended it.
+	Grace time.Duration
+	// Builds says which ranks run another build of the program, or "".
+	Builds string
 }
 
 // Rank is how a rank's process ended.
@@ -58,7 +62,8 @@ type Rank struct {
 	Transport string          // by which it has joined the others; "" if it has not, or does not use goccl
 	Value     json.RawMessage // its result, or nil
 
-	ended         bool // the process has ended
+	build         string // of the program; "" if it has not told it
+	ended         bool   // the process has ended
 	started, died time.Time
 }
 
@@ -111,8 +116,8 @@ func (r Rank) How() string {
 	return how
 }
 
-// fate describes how a rank that was not the first to fail ended.
-func (r Rank) fate() string {
+// fate describes how a rank that was not the first to fail ended, or ranks, by their pronoun.
+func (r Rank) fate(pronoun string, grace time.Duration) string {
 	switch {
 	case r.Asked == 0 && !r.Failed():
 		return "ended before, with " + r.How()
@@ -120,8 +125,10 @@ func (r Rank) fate() string {
 		return "failed because of that, with " + r.How()
 	case r.Asked == 0:
 		return "failed as well, with " + r.How()
+	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL && grace < 0:
+		return "killed by the second interrupt"
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
-		return "killed, because still running"
+		return fmt.Sprintf("killed, because %s had not ended within the grace period of %v", pronoun, grace)
 	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
 		return "ended by " + SignalName(r.Asked)
 	}
@@ -151,25 +158,35 @@ func (e *EndedError) Error() string {
 	if e.Stall != "" { // Blamed may have waited to write
 		b.WriteString(e.Stall + ", and ")
 	}
-	b.WriteString(e.headline())
+	headline := e.headline()
+	b.WriteString(headline)
+	if e.Builds != "" && !strings.HasPrefix(headline, e.Builds) {
+		b.WriteString("\n  " + e.Builds)
+	}
 	if e.First >= 0 {
 		e.writeCause(&b)
 		writeLocations(&b, e.Locations)
 	}
+
 	var fates []string
 	ranks := make(map[string][]int)
 	for i, r := range e.Ranks {
 		if i == e.First && (e.Cause == CauseFailed || e.Cause == CauseUnknown) {
 			continue // part of the headline
 		}
-		fate := r.fate()
+		fate := r.fate("it", e.Grace)
 		if ranks[fate] == nil {
 			fates = append(fates, fate)
 		}
 		ranks[fate] = append(ranks[fate], i)
 	}
+
 	for _, fate := range fates {
-		fmt.Fprintf(&b, "\n  %s: %s", text.Ranks(ranks[fate]), fate)
+		same := ranks[fate]
+		if len(same) > 1 {
+			fate = e.Ranks[same[0]].fate("they", e.Grace)
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", text.Ranks(same), fate)
 	}
 	return b.String()
 }
@@ -193,16 +210,7 @@ func (e *EndedError) headline() string {
 	case CauseLeft:
 		return fmt.Sprintf("%s left while others needed it: the job failed after %v", who, after)
 	case CauseMismatch:
-		verb, what := "made", "call"
-		if e.Ranks[e.Reporter].Report.Cause == faults.Unequal {
-			verb, what = "brought", "value"
-		}
-
-		differs := func(r Rank) bool { return r.consequence() && r.Report.Cause.IsDifference() }
-		if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
-			return fmt.Sprintf("%s %s another %s than the others: the job failed after %v", who, verb, what, after)
-		}
-		return fmt.Sprintf("%s %s different %ss: the job failed after %v", who, verb, what, after)
+		return fmt.Sprintf("%s: the job failed after %v", e.difference(who), after)
 	// An error of all.
 	case CauseAlike:
 		switch len(e.Blamed) {
@@ -223,12 +231,35 @@ func (e *EndedError) headline() string {
 
 	how := first.How()
 	if first.Asked != 0 || !first.Failed() {
-		how = first.fate()
+		how = first.fate("it", e.Grace)
 	}
+
 	if e.Cause == CauseUnknown {
 		return fmt.Sprintf("%s failed because of another rank, after %v: %s", who, after, how)
 	}
 	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
+}
+
+// difference says in what the ranks to blame differ from others.
+func (e *EndedError) difference(who string) string {
+	verb, what := "made", "call"
+	switch report := e.Ranks[e.Reporter].Report; {
+	case report == nil:
+	case report.Kind == launchenv.FailedInit && !report.Cause.IsDifference():
+		return e.Builds
+	case report.Kind == launchenv.FailedInit:
+		if verb, what = "has", "configuration"; len(e.Blamed) > 1 {
+			verb = "have"
+		}
+	case report.Cause == faults.Unequal:
+		verb, what = "brought", "value"
+	}
+
+	differs := func(r Rank) bool { return r.consequence() && r.Report.Cause.IsDifference() }
+	if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
+		return fmt.Sprintf("%s %s another %s than the others", who, verb, what)
+	}
+	return fmt.Sprintf("%s %s different %ss", who, verb, what)
 }
 
 // circleText returns a text such as "0 -> 1 -> 2 -> 0". Of a long circle it has the first ranks and
@@ -278,7 +309,7 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 	output := e.Output
 	if r := e.Ranks[e.Reporter].Report; r != nil {
 		lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
-		isReport := func(line string) bool { return strings.Contains(line, lines[0]) }
+		isReport := func(line string) bool { return strings.Contains(letters(line), letters(lines[0])) } // perhaps quoted
 		isFirst := e.Reporter == e.First || e.Cause == CauseAlike && slices.Contains(e.Blamed, e.Reporter)
 		if isFirst && r.Frames != nil {
 			writeMessage(b, lines, r.Frames)

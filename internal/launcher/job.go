@@ -84,6 +84,7 @@ type Outcome struct {
 	Started time.Time
 	Took    time.Duration
 	Ranks   []Rank
+	Warning string // of a job that did not fail, or ""
 }
 
 // PinError is the reason why the ranks cannot have cores of their own although PinOn asks for it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,7 +113,7 @@ func TestFindInWorkingDirectory(t *testing.T) {
 func TestEndedError(t *testing.T) {
 	const term, kill = syscall.SIGTERM, syscall.SIGKILL
 	e := &EndedError{
-		First: 1, Blamed: []int{1}, Reporter: 1, Seen: 1, After: 1234567890, Output: []string{"a", "b"}, OutputName: "standard error",
+		First: 1, Blamed: []int{1}, Reporter: 1, Seen: 1, After: 1234567890, Grace: 5 * time.Second, Output: []string{"a", "b"}, OutputName: "standard error",
 		Ranks: []Rank{
 			{PID: 10, Signal: term, Asked: term}, {PID: 11, Exit: 3}, {PID: 12, Signal: term, Asked: term},
 			{PID: 13, Signal: term, Asked: term}, {PID: 14, Exit: 1, Asked: term}, {PID: 15, Signal: kill, Asked: kill}, {PID: 16},
@@ -124,7 +125,7 @@ func TestEndedError(t *testing.T) {
     b
   ranks 0, 2, 3: ended by SIGTERM
   rank 4: ended after SIGTERM, with exit status 1
-  rank 5: killed, because still running
+  rank 5: killed, because it had not ended within the grace period of 5s
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
 	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}

@@ -106,11 +106,17 @@ func (l *launcher) reportEnd(i int) {
 	}
 }
 
+// hasJoined reports whether a rank has joined the others.
+func (l *launcher) hasJoined(rank int) bool {
+	r, _ := launchenv.ReadResult(l.reports.resultFile(rank))
+	return l.reports != "" && r != nil && r.Transport != ""
+}
+
 // readResults reads what the ranks have reported beside failures, as far as it is readable.
 func (l *launcher) readResults() {
 	for i := range l.ranks {
 		if r, _ := launchenv.ReadResult(l.reports.resultFile(i)); r != nil && l.reports != "" {
-			l.ranks[i].Transport, l.ranks[i].Value = r.Transport, r.Value
+			l.ranks[i].Transport, l.ranks[i].Value, l.ranks[i].build = r.Transport, r.Value, r.Build
 		}
 	}
 }

@@ -96,7 +96,8 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, &RefusedError{statusFailed, err}
 	}
-	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits()}, l.jobError()
+	_, warning := findOtherBuilds(l.exits())
+	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits(), Warning: warning}, l.jobError()
 }
 
 // newName returns a unique job name.

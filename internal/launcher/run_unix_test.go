@@ -386,7 +386,7 @@ func TestGrace(t *testing.T) {
 	r.signals <- syscall.SIGTERM
 	e := r.failure(t)
 	require.Equal(t, 143, e.ExitCode())
-	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because still running$`, e.Error())
+	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because they had not ended within the grace period of 20ms$`, e.Error())
 }
 
 // Signals are forwarded unchanged. A rank that ends with 0 then has not failed,
@@ -434,6 +434,7 @@ func TestSecondInterrupt(t *testing.T) {
 	e := r.failure(t)
 	require.Equal(t, 130, e.ExitCode())
 	require.Equal(t, syscall.SIGKILL, e.Ranks[0].Signal)
+	require.Regexp(t, `\n  ranks 0, 1: killed by the second interrupt$`, e.Error())
 }
 
 // After that the launcher ends, even if its output is not read.

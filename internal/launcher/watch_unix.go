@@ -9,6 +9,9 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	faults "github.com/goccl/goccl/internal/failure"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // watch returns when all started ranks have finished.
@@ -75,6 +78,9 @@ func (l *launcher) recordExit(c child) {
 		l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
 		l.openFlight() // of a group that was initialized since
 		l.ending.blamedLate = time.After(blameGrace)
+		if l.readReport(i); r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
+			l.ending.blamedLate = time.After(initGrace)
+		}
 	case !r.Failed():
 		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
 	}
@@ -146,6 +152,7 @@ func (l *launcher) endBySignal(s syscall.Signal) {
 	case l.ending.killed:
 		l.ending.aborted = true // the output cannot be written
 	case isSecond:
+		l.ending.grace = -1
 		l.signalAll(syscall.SIGKILL)
 	default:
 		if l.endIfBlamed(true); !l.ending.begun {

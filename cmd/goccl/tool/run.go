@@ -235,5 +235,8 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 	if pin, few := errors.AsType[*launcher.PinError](err); few {
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}
+	if err == nil && outcome.Warning != "" {
+		_, err = fmt.Fprintf(stderr, "goccl: warning: %s\n", outcome.Warning)
+	}
 	return errors.Join(err, report.write(&job, outcome, err))
 }

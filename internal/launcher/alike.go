@@ -1,0 +1,35 @@
+package launcher
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/goccl/goccl/internal/text"
+)
+
+// letters returns the letters of a text. Those of an error are the same when it is quoted, and on
+// ranks that differ in numbers only.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// findOtherBuilds returns the ranks that run another build of the program than rank 0, and says so.
+func findOtherBuilds(ranks []Rank) (others []int, says string) {
+	for i, r := range ranks {
+		if r.build != "" && ranks[0].build != "" && r.build != ranks[0].build {
+			others = append(others, i)
+		}
+	}
+	switch len(others) {
+	case 0:
+		return nil, ""
+	case 1:
+		return others, text.Ranks(others) + " runs another build of the program than rank 0"
+	}
+	return others, text.Ranks(others) + " run another build of the program than rank 0"
+}

@@ -1,0 +1,111 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/goccl/goccl/dist"
+)
+
+func init() {
+	// Fails as its argument says, on rank 1 or on all ranks.
+	programs["fails"] = func(args []string) {
+		rank, err := strconv.Atoi(os.Getenv("RANK"))
+		if err != nil {
+			panic(err)
+		}
+		switch args[0] {
+		case "without goccl":
+			log.SetFlags(log.LstdFlags | log.Lmicroseconds)
+			log.Fatalf("rank %d: shard-%d is missing", rank, rank)
+		case "few files":
+			if rank == 1 {
+				_, files, err := os.Pipe() // the runtime's own files are open, too
+				limit := uint64(files.Fd()) + 1
+				if err = errors.Join(err, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit})); err != nil {
+					panic(err)
+				}
+			}
+		case "small files":
+			if rank == 0 {
+				if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1 << 16, Max: 1 << 16}); err != nil {
+					panic(err)
+				}
+			}
+		case "timeout":
+			if rank == 1 {
+				os.Setenv("GOCCL_TIMEOUT", "7s")
+			}
+		}
+		err = dist.Spawn(func(_ context.Context, rank int) error {
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			if args[0] == "everywhere" {
+				return fmt.Errorf("rank %d: shard-%d is missing", rank, rank)
+			}
+			if rank == 1 && args[0] != "not at all" {
+				return fmt.Errorf("load %q: no such file", "shard-5")
+			}
+			return dist.Barrier()
+		})
+		if err == nil {
+			return
+		}
+		if args[0] == "logs JSON" {
+			slog.New(slog.NewJSONHandler(os.Stderr, nil)).Error("failed", "err", err)
+			os.Exit(1)
+		}
+		log.Fatal(err)
+	}
+}
+
+func TestHeadlines(t *testing.T) {
+	for _, c := range []struct{ way, want string }{
+		{"few files", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: too many open files`},
+		{"small files", `^rank 0 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: file too large \(see ulimit -f\)`},
+		{"timeout", `^rank 1 \(pid \d+\) has another configuration than the others: the job failed after `},
+		{"everywhere", `^(all ranks|ranks .*) failed alike: the job failed after `},
+		{"without goccl", `^(all ranks|ranks .*) failed alike: the job failed after `},
+		{"logs JSON", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n  the last that it wrote to standard error:\n    \{.*no such file.*\}\n  rank`},
+	} {
+		t.Run(c.way, func(t *testing.T) {
+			e := start(testJob(3, "fails", c.way)).failure(t)
+			require.Regexp(t, c.want, e.Error())
+			require.Equal(t, 1, e.ExitCode())
+		})
+	}
+}
+
+// A rank of another build is named if the job succeeds, too.
+func TestOtherBuild(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other")
+	file, err := os.ReadFile(self())
+	require.NoError(t, err)
+	id := bytes.Index(file, []byte("Go\x00\x00")) + 4 // a note
+	require.Greater(t, id, 4)
+	file[id+3]++
+	require.NoError(t, os.WriteFile(other, file, 0o777))
+
+	job := testJob(3)
+	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `test $RANK = 1 && exec "$0" "$@"; shift; exec "$RUN" fails "$@"`, other, "fails", "not at all"}
+	job.Variables = []string{"RUN=" + self()}
+	outcome, err := job.Run(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "rank 1 runs another build of the program than rank 0", outcome.Warning)
+
+	job.Args[len(job.Args)-1] = "timeout"
+	e := start(job).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) has another configuration than the others: .*\n  rank 1 runs another build of the program than rank 0\n`, e.Error())
+}
