@@ -99,10 +99,7 @@ func (ep *endpoint) Flip() error {
 }
 
 func (ep *endpoint) ResolveFlip() (isComplete bool) {
-	if isComplete = ep.ResolveRound(func(rank int) bool { return ep.group.stages.ofRank[rank].round.Load() > ep.round }); isComplete {
-		ep.round++
-	}
-	return isComplete
+	return ep.ResolveRound(&ep.round, func(rank int) *atomic.Uint64 { return &ep.group.stages.ofRank[rank].round })
 }
 
 // awaitRound waits for what all ranks show in the next round.

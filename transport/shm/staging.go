@@ -79,10 +79,7 @@ func (ep *endpoint) Flip() error {
 }
 
 func (ep *endpoint) ResolveFlip() (isComplete bool) {
-	if isComplete = ep.ResolveRound(func(rank int) bool { return ep.stage(rank).round.Load() > ep.round }); isComplete {
-		ep.round++
-	}
-	return isComplete
+	return ep.ResolveRound(&ep.round, func(rank int) *atomic.Uint64 { return &ep.stage(rank).round })
 }
 
 // publishResult stores which bytes of its result this rank shows in the next round. It does so

@@ -21,10 +21,11 @@ func (r *Member) Withdraw() (ended bool) {
 	return r.call.unended == uint32(r.call.seq) && r.AreAllDone()
 }
 
-// ResolveRound leaves the current call after a failure in its last round. It returns when every
-// other rank has arrived there or is out, and reports whether all have arrived: then those that do
-// not know of the failure succeed. (syncmodel: leaverTestsRound)
-func (r *Member) ResolveRound(hasArrived func(rank int) bool) (isComplete bool) {
+// ResolveRound leaves the current call after a failure in its last round, the one after round. It
+// returns when every other rank has arrived there or is out, and reports whether all have arrived:
+// then those that do not know of the failure succeed. (syncmodel: leaverTestsRound)
+func (r *Member) ResolveRound(round *uint64, word func(rank int) *atomic.Uint64) (isComplete bool) {
+	hasArrived := func(rank int) bool { return word(rank).Load() > *round }
 	r.StepOut()
 	r.awaitOthers(func(peer int) bool { return hasArrived(peer) || r.group.states[peer].out.Load() >= r.call.seq })
 	for rank := range r.group.states {
@@ -32,6 +33,7 @@ func (r *Member) ResolveRound(hasArrived func(rank int) bool) (isComplete bool) 
 			return false
 		}
 	}
+	*round++
 	return true
 }
 
