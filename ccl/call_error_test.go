@@ -48,7 +48,7 @@ func TestCallErrorSaysWhere(t *testing.T) {
 		}, *call)
 		require.Equal(t, `ccl: all_reduce "grads of block 3" of 8 float32 by direct, call 2 at LINE, rank 0: `+
 			"timed out after 1ms in call 2: waited for rank 1, which did not make this call; "+
-			`rank 1 last made call 1, all_reduce "grads of block 3" of 8 float32, and rejected it`, withoutLines(err))
+			`rank 1 last made call 1, all_reduce "grads of block 3" of 8 float32, and rejected it, and is in no call`, withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Contains(t, err.Error(), " at "+fmt.Sprintf("ccl/%s:%d", filepath.Base(file), line+1))
@@ -67,10 +67,11 @@ func TestCallErrorSaysLastCall(t *testing.T) {
 		})...))
 		err := sum(g[0], 7, ccl.WithTimeout(time.Millisecond))
 		require.Equal(t, "ccl: all_reduce of 7 float32 by direct, call 3 at LINE, rank 0: timed out after 1ms in call 3: "+
-			"waited for ranks 1, 2, which did not make this call; ranks 1, 2 last made call 2, broadcast of 9 int16 by direct", withoutLines(err))
+			"waited for ranks 1, 2, which did not make this call; ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
-		require.Equal(t, []ccl.LastCall{{Ranks: []int{1, 2}, Seq: 2, Operation: "broadcast", DType: ccl.Int16, Count: 9, Algorithm: "direct"}}, failed.Last)
+		require.Len(t, failed.Last, 1)
+		require.Equal(t, "ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", failed.Last[0].String())
 		require.ErrorAs(t, sum(g[1], 7), &failed)
 		require.Empty(t, failed.Last, "it is one of them")
 		require.Equal(t, 1, failed.Peer)

@@ -44,7 +44,7 @@ type Option struct {
 	failures func(*Communicator, *CallError)
 	name     string
 	global   []int
-	number   uint64    // of a group that was made of another one
+	id       uint64    // in the records, of a group that was made of another one
 	recorder *recorder // of that one
 	flight   string
 	times    bool
@@ -169,7 +169,7 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	}
 	err := e.join(ctx)
 	if err == nil && e.size > 1 {
-		if err = e.records.open(o.number, o.flight, o.times); err == nil {
+		if err = e.records.open(o.id, o.flight, o.times); err == nil {
 			err = c.splitByNode(ctx)
 		}
 	}
@@ -191,7 +191,7 @@ func (o *Option) add(next Option) {
 		o.failures = next.failures
 	}
 	if next.name != "" {
-		o.name, o.global, o.number, o.recorder = next.name, next.global, next.number, next.recorder
+		o.name, o.global, o.id, o.recorder = next.name, next.global, next.id, next.recorder
 	}
 }
 
@@ -295,6 +295,7 @@ func (c *Communicator) Close() error {
 	if err != nil && c.engine.ep.Failure() != nil {
 		err = nil // they fail in any case
 	}
+	_ = c.engine.records.vanishing(c.engine.records.lane.Leave) // before others can see it
 	err = errors.Join(err, c.engine.ep.Close(), c.engine.levels.close())
 	if releases := c.messages.moving.Stop(); !releases {
 		err = errors.Join(err, c.engine.holds.drop()) // the hold of messages

@@ -371,7 +371,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 			require.Equal(t, []int{1}, timeout.Behind)
 			require.Empty(t, timeout.Missing)
 		}
-		require.ErrorContains(t, errs[0], "; rank 1 last made call 1, all_reduce of 9 float32 by stuck")
+		require.True(t, strings.HasSuffix(errs[0].Error(), "rank 0 waited for rank 1 inside this call"), errs[0])
 	})
 }
 

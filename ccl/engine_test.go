@@ -516,7 +516,7 @@ func TestWarnsAtHalf(t *testing.T) {
 		require.Contains(t, written.String(), `"level":"WARN"`)
 		require.Contains(t, written.String(), `"rank":0,"call":2`)
 		require.Contains(t, written.String(), `"missing":[1],"collective":"all_reduce \"loss\" of 9 float32 by direct","where":"at ccl/engine_test.go:`)
-		require.Contains(t, written.String(), `"last":"rank 1 last made call 1, barrier"`)
+		require.Contains(t, written.String(), `"last":"rank 1 last made call 1, barrier, and is in no call"`)
 		require.Equal(t, 1, bytes.Count([]byte(written.String()), []byte("\n")))
 	})
 }

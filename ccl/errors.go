@@ -50,28 +50,6 @@ type CollectiveFailedError struct {
 	Err      error
 }
 
-// LastCall is the last call that some ranks of a group have made.
-type LastCall struct {
-	Ranks     []int
-	Seq       uint64 // its number
-	Operation string
-	Label     string // "" if it has none, or none that this rank knows
-	DType     DType  // of the elements, 0 if the call moves none
-	Count     int
-	Algorithm string // the entry in ccl.yaml
-	Rejected  bool   // the ranks rejected their arguments
-}
-
-// String returns a text such as "rank 1 last made call 4, all_reduce of 8 float32 by direct".
-func (l LastCall) String() string {
-	text := fmt.Sprintf("%s last made call %d, %s", transport.RanksText(l.Ranks), l.Seq,
-		callText(l.Operation, l.Label, l.DType, l.Count, l.Algorithm))
-	if l.Rejected {
-		text += ", and rejected it"
-	}
-	return text
-}
-
 func (e *CollectiveFailedError) Error() string { return e.text(&CallError{}) }
 
 // text returns the text of e with what call knows.
@@ -99,8 +77,8 @@ func (e *CollectiveFailedError) text(call *CallError) string {
 
 	b.WriteString(e.Err.Error())
 	e.translate(&b)
-	for _, l := range e.Last {
-		fmt.Fprintf(&b, "; %v", l)
+	for _, text := range lastTexts(e.Last) {
+		b.WriteString("; " + text)
 	}
 	b.WriteString(call.hint())
 	return b.String()

@@ -65,10 +65,13 @@ func (e *engine) failedBefore(coll Collective) *CallError {
 func (e *engine) failedCall(failed *CollectiveFailedError, f *transport.Failure) *CallError {
 	switch f.Kind {
 	case transport.FailurePeerLost:
-		failed.Last = e.records.lastCalls(f.Ranks)
+		failed.Last = e.records.lastCalls(f.Ranks, failed.Seq, true)
 	case transport.FailureTimeout, transport.FailureStuck:
 		if f.Seq == e.seq { // in later calls the ranks have gone on
-			failed.Last = e.records.lastCalls(f.Ranks)
+			failed.Last = e.records.lastCalls(f.Ranks, failed.Seq, false)
+		}
+		if f.Kind == transport.FailureStuck { // the ranks are known to be in this call
+			failed.Last = slices.DeleteFunc(failed.Last, func(l LastCall) bool { return l.standing.isThis })
 		}
 	}
 	return e.failures.notify(e.newCallError(failed))

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
@@ -22,6 +24,9 @@ import (
 // their topology is a ring, and entries with a world size of their own are left out unless it is
 // the new group's. If the configured algorithm cannot serve the new group (a grid, or such an
 // entry), the rules choose, or, without rules, the first entry that can; LastChoice reports it.
+//
+// A label (WithLabel) is part of the group's name in errors, logs and the flight recorder, also of
+// groups that NewGroup and Form make.
 //
 // Split is collective. It fails with *CollectiveFailedError, also if this group fails, by any of
 // its ranks, while members of the new one meet; or, if only the new group could not
@@ -48,7 +53,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err = c.engine.end(err); err != nil || members == nil {
 		return nil, err
 	}
-	made, err := c.group(ctx, number, members)
+	made, err := c.group(ctx, number, members, opts)
 	if err != nil {
 		return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
 	}
@@ -116,7 +121,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		if !slices.Contains(members, c.engine.rank) {
 			continue
 		}
-		group, failed := c.group(ctx, groupNumber(number, i), members)
+		group, failed := c.group(ctx, groupNumber(number, i), members, opts)
 		if made[i] = group; failed != nil && err == nil {
 			err = failed
 			giveUp(errors.New(initializationCause(err).Error())) // the ranks in it are those of this group
@@ -173,8 +178,11 @@ func listsText(flat []int) string {
 
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
-func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
+func (c *Communicator) group(ctx context.Context, number uint64, members []int, opts []CallOption) (*Communicator, error) {
 	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.engine.number(number&(1<<transport.GroupCallBits-1)))
+	if label := mergeCallOptions(opts).label; label != "" {
+		name = strconv.Quote(label) + " " + name
+	}
 	if c.engine.placedRanks() == nil {
 		return c.subgroup(ctx, number, members, name, c.engine.selector.ForGroup)
 	}
@@ -219,10 +227,12 @@ func (c *Communicator) subgroup(
 
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.
 func (c *Communicator) partOf(name string, number uint64, members []int) Option {
-	o := Option{name: name, number: number, global: c.globalRanks(members)}
+	o := Option{name: name, global: c.globalRanks(members)}
 	if len(members) > 1 {
+		id := fnv.New64a() // not of the name, in which ranks may have different labels
+		fmt.Fprint(id, c.engine.records.lane.Group(), number, o.global)
 		c.engine.records.recorder.users.Add(1) // while this communicator still uses it
-		o.recorder = c.engine.records.recorder
+		o.recorder, o.id = c.engine.records.recorder, id.Sum64()
 	}
 	return o
 }

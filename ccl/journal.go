@@ -72,8 +72,8 @@ func (e *engine) warnOf(seq uint64, missing []int) {
 		}
 		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, e.call.plan.choice.Entry),
 			"where", strings.TrimSpace(call.at()+call.hint()))
-		for _, l := range e.records.lastCalls(missing) {
-			attrs = append(attrs, "last", l.String())
+		for _, text := range lastTexts(e.records.lastCalls(missing, e.number(seq), false)) {
+			attrs = append(attrs, "last", text)
 		}
 	}
 

@@ -323,9 +323,9 @@ func (m *message) failed(cause error) *CallError {
 	}
 
 	if lost, ok := errors.AsType[*transport.PeerLostError](cause); ok {
-		e.Last = g.records.lastCalls([]int{lost.Rank})
+		e.Last = g.records.lastCalls([]int{lost.Rank}, 0, true)
 	} else if late != nil {
-		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind))
+		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind), 0, false)
 	}
 
 	e.Message = direction{m.Sending, m.Peer, m.Tag}.String()

@@ -2,10 +2,8 @@ package ccl
 
 import (
 	"fmt"
-	"hash/fnv"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +73,18 @@ func (l *records) startRecorder(dir string, times bool) error {
 	l.recorder = r
 	return l.vanishing(func() {
 		r.book = flight.NewBook(r.memory.Part(l.rank), l.rank, os.Getpid())
+		// Later names may find the table full: each factor of PremulSum has one.
+		for coll := CollBarrier; int(coll) < len(collectives); coll++ {
+			r.book.NewWhat(coll.String(), "", "", "")
+		}
+
+		for _, o := range Ops() {
+			r.book.NewWhat("", "", o.String(), "")
+		}
+		for _, entry := range l.selector.Entries() {
+			r.book.NewWhat("", "", "", entry)
+		}
+
 		for _, t := range DTypes() {
 			name := t.String()
 			r.messages[isends][t] = r.book.NewWhat("send", name, "", "")
@@ -97,9 +107,9 @@ func (e *engine) recordSleep(waited time.Duration) {
 	}
 }
 
-// open starts the communicator's records, as those of the group with a number. dir and times are
-// for a first group.
-func (l *records) open(number uint64, dir string, times bool) error {
+// open starts the communicator's records, as those of the group with an id. dir and times are for a
+// first group.
+func (l *records) open(id uint64, dir string, times bool) error {
 	if l.recorder == nil {
 		if err := l.startRecorder(dir, times); err != nil {
 			return err
@@ -109,11 +119,9 @@ func (l *records) open(number uint64, dir string, times bool) error {
 	if l.timedFrom = timedBytes; l.recorder.times {
 		l.timedFrom = 0
 	}
-	id := fnv.New64a()
-	fmt.Fprint(id, l.name, "\x00", number)
 	return l.vanishing(func() {
 		l.recorder.book.Open(&l.lane, flight.Group{
-			ID: id.Sum64(), Name: l.name, Rank: l.rank, Size: l.size, Joined: l.joined,
+			ID: id, Name: l.name, Rank: l.rank, Size: l.size, Joined: l.joined,
 		})
 	})
 }
@@ -294,59 +302,4 @@ func (l *records) noteFlight() {
 	if err := l.writeFlight(); err != nil {
 		l.journal.logger.Warn("the flight recorder could not be written", "rank", l.rank, "error", err)
 	}
-}
-
-// lastCall returns the last call that a rank of this group has recorded on it, without the rank. It
-// is false if this rank cannot know: the rank has made none, or its memory cannot be read.
-func (l *records) lastCall(rank int) (last LastCall, ok bool) {
-	if l.recorder == nil {
-		return last, false
-	}
-	_ = l.vanishing(func() {
-		read, _ := flight.Read(l.recorder.memory.Part(l.globalRank(rank)))
-		for _, g := range read.Groups {
-			if g.ID != l.lane.Group() {
-				continue
-			}
-			for _, call := range slices.Backward(g.Calls) {
-				if call.Collective == "" {
-					continue // the rank died while it recorded the call, or it is one of Reject
-				}
-				last, ok = LastCall{
-					Seq: call.Number, Operation: call.Collective, Label: call.Label, Count: call.Count, Algorithm: call.Algorithm,
-					Rejected: call.State == flight.StateRejected,
-				}, true
-				_ = last.DType.UnmarshalText([]byte(call.Type)) // it has none if the call moves none
-				return
-			}
-		}
-	})
-	return last, ok
-}
-
-// lastCalls returns the last calls of other ranks, as the flight recorder has them.
-func (l *records) lastCalls(ranks []int) (all []LastCall) {
-	if slices.Contains(ranks, l.rank) {
-		return nil
-	}
-	for _, r := range ranks {
-		if r < 0 || r >= l.size {
-			continue // the failure comes from shared memory
-		}
-		l, ok := l.lastCall(r)
-		if !ok {
-			continue
-		}
-
-		i := slices.IndexFunc(all, func(have LastCall) bool {
-			have.Ranks = nil
-			return have.String() == l.String()
-		})
-		if i < 0 {
-			i = len(all)
-			all = append(all, l)
-		}
-		all[i].Ranks = append(all[i].Ranks, r)
-	}
-	return all
 }

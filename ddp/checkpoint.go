@@ -187,7 +187,7 @@ func unmarshal(text string, state any) (assign func(), err error) {
 // ccl.WithTimeout.
 func (r *Reducer) awaitRanks(ctx context.Context, label string, timeout time.Duration) error {
 	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(timeout)); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return fmt.Errorf("ddp: %w%s", err, checkpointHint(err))
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package ddp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
 )
 
 // UnreadyError says that gradients were not ready when a step ended. Its text does not name the
@@ -49,8 +51,27 @@ func (r *Reducer) bucketError(bucket int, err error) error {
 	for _, i := range r.buckets[bucket].parameters {
 		names = append(names, r.params[i].name)
 	}
-	return fmt.Errorf("ddp: bucket %d (%s): %w", bucket, joinNames(names), err)
+	return fmt.Errorf("ddp: bucket %d (%s): %w%s", bucket, joinNames(names), err, checkpointHint(err))
 }
+
+// checkpointHint returns what to do about err, the error of a call of a Reducer's group, if some
+// ranks call Save or Load alone, otherwise "".
+func checkpointHint(err error) string {
+	call, ok := errors.AsType[*ccl.CallError](err)
+	_, isLate := errors.AsType[*dist.TimeoutError](err)
+	isAlone := ok && isLate && slices.Contains(checkpoints, strconv.Quote(call.Label))
+	if m, ok := errors.AsType[*ccl.MismatchError](err); ok {
+		isAlone = slices.ContainsFunc(m.Values, func(v ccl.MismatchValue) bool { return slices.Contains(checkpoints, v.Value) })
+	}
+	if isAlone {
+		return "; all ranks call Save, and all call Load, between the same steps"
+	}
+	return ""
+}
+
+// checkpoints are the keys of the barriers with which Save and Load begin, as errors show them, and
+// what they show where others make another collective.
+var checkpoints = []string{`"ddp.Save"`, `"ddp.Load"`, ccl.CollBarrier.String()}
 
 // invalid returns the error of an argument.
 func invalid(operation, format string, args ...any) error {

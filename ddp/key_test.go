@@ -20,6 +20,7 @@ func TestSaveBesideLoad(t *testing.T) {
 		t.Helper()
 		for _, o := range all {
 			require.Contains(t, o.Err, `ranks disagree on key: "ddp.Load" on rank 0; "ddp.Save" on `)
+			require.Contains(t, o.Err, checkpointHint)
 		}
 	})
 }

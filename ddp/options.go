@@ -9,6 +9,10 @@ import (
 // Options are the choices of a Reducer; the zero value has torch's defaults, except that buffers
 // are broadcast by New only. They are the same on all ranks.
 type Options struct {
+	// Name is part of the name of the Reducer's group in errors, logs and the flight recorder; "":
+	// "ddp". A program with several Reducers gives them different names.
+	Name string
+
 	// BucketBytes is the size at which a bucket ends; 0: 25 MiB. FirstBucketBytes is that of the
 	// first, which is small so that communication starts early; 0: 1 MiB.
 	//
@@ -45,6 +49,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	o.Name = cmp.Or(o.Name, "ddp")
 	o.BucketBytes = cmp.Or(o.BucketBytes, 25<<20)
 	o.FirstBucketBytes = cmp.Or(o.FirstBucketBytes, 1<<20)
 }
@@ -57,6 +62,6 @@ func (o *Options) text() string {
 			hooks = append(hooks, fmt.Sprintf("%T of %v", hook, t))
 		}
 	}
-	return fmt.Sprintf("buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, hooks %s",
-		o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, hooks)
+	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, hooks %s",
+		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, hooks)
 }

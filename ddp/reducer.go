@@ -60,7 +60,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 	if err != nil {
 		return nil, err
 	}
-	copied, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
+	copied, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"), dist.WithLabel(opts.Name))
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}

@@ -97,8 +97,11 @@ func (b *Book) Open(l *Lane, g Group) {
 		index = b.free[0]
 		b.free = b.free[1:]
 	}
+
 	if index >= 0 {
 		m = &b.lanes[index]
+	} else {
+		b.table.hidden.Add(1)
 	}
 
 	edition := m.edition.Load() + 1
@@ -111,6 +114,7 @@ func (b *Book) Open(l *Lane, g Group) {
 			atomic.StoreUint64(&mark[headWord], empty)
 		}
 	}
+
 	m.group.Store(g.ID)
 	m.rank.Store(uint64(g.Rank))
 	m.size.Store(uint64(g.Size))
@@ -121,6 +125,13 @@ func (b *Book) Open(l *Lane, g Group) {
 	*l = Lane{memory: m, index: index, slot: LaneRecords - 1, at: &m.records[LaneRecords-1]}
 }
 
+// Leave records that the rank has left the group. The lane may be in use.
+func (l *Lane) Leave() {
+	if l.memory != nil {
+		l.memory.closed.CompareAndSwap(0, 1)
+	}
+}
+
 // Close gives a group's lane back, if it has one; b may be nil otherwise. Its records stay until
 // another group takes the lane.
 func (b *Book) Close(l *Lane) {
@@ -129,12 +140,15 @@ func (b *Book) Close(l *Lane) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l.memory.closed.Load() != 0 {
+	if l.memory.closed.Load() == 2 {
 		return
 	}
-	l.memory.closed.Store(1)
+
+	l.memory.closed.Store(2)
 	if l.index >= 0 {
 		b.free = append(b.free, l.index)
+	} else {
+		b.table.hidden.Add(^uint64(0))
 	}
 }
 

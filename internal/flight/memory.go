@@ -43,7 +43,8 @@ type table struct {
 	pid    atomic.Uint64
 	offset atomic.Uint64 // of the time of day to the monotonic clock, in nanoseconds
 	named  atomic.Uint64 // number of names
-	_      [128 - 5*8]byte
+	hidden atomic.Uint64 // open groups whose lanes are on the heap
+	_      [128 - 6*8]byte
 	names  [maxNames][nameBytes / 8]atomic.Uint64
 	marks  [MarkRecords]record
 }
@@ -55,7 +56,7 @@ type laneMemory struct {
 	rank    atomic.Uint64 // this rank's number in the group
 	size    atomic.Uint64 // number of ranks
 	joined  atomic.Uint64 // calls before the first of the program's
-	closed  atomic.Uint64 // 1: the rank has left the group
+	closed  atomic.Uint64 // 1: the rank has left the group; 2: another group may take the lane
 	_       [laneHead - laneText - 6*8]byte
 	name    [laneText / 8]atomic.Uint64
 	records [LaneRecords]record

@@ -41,7 +41,7 @@ func readPart(part []byte, c *Clock) (r Rank, ok bool) {
 	}
 
 	r.Groups, r.Messages = []GroupCalls{}, []Message{}
-	r.Rank, r.PID = int(uint32(t.rank.Load())), int(uint32(t.pid.Load()))
+	r.Rank, r.PID, r.Hidden = int(uint32(t.rank.Load())), int(uint32(t.pid.Load())), int(uint32(t.hidden.Load()))
 	groups := make([]string, len(lanes))
 	for i := 1; i < len(lanes); i++ {
 		if g, ok := p.group(&lanes[i]); ok {
@@ -102,7 +102,7 @@ func (p reading) group(m *laneMemory) (g GroupCalls, ok bool) {
 		g = GroupCalls{
 			Calls: []Call{},
 			ID:    groupID(m.group.Load()), Name: loadText(m.name[:]),
-			Rank: int(uint32(m.rank.Load())), Size: int(uint32(m.size.Load())), Left: m.closed.Load() == 1,
+			Rank: int(uint32(m.rank.Load())), Size: int(uint32(m.size.Load())), Left: m.closed.Load() > 0,
 		}
 		for i := range m.records {
 			if c, ok := p.call(&m.records[i], joined); ok {
@@ -165,10 +165,10 @@ func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
 
 	c.Count = int(max(int64(w[countWord]), 0))
 	c.Begun = p.when(w[begunWord])
-	if c.State.hasEnded() {
+	if c.State.HasEnded() {
 		c.Ended = p.when(w[endedWord])
 	}
-	if c.State.hasEnded() && c.Ended.IsZero() {
+	if c.State.HasEnded() && c.Ended.IsZero() {
 		c.Begun = time.Time{} // of its sleep, see Lane.Sleep
 	}
 	c.Label = text(w[labelWord:]...)
@@ -190,7 +190,7 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 
 			s.Count, s.Tag = int(max(int64(w[countWord]), 0)), int(max(int64(w[tagWord]), 0))
 			s.Begun = p.when(w[begunWord])
-			if s.State.hasEnded() {
+			if s.State.HasEnded() {
 				s.Ended = p.when(w[endedWord])
 			}
 			s.Label = text(w[textWord:]...)

@@ -35,36 +35,37 @@ func TestFlightOfTheKilled(t *testing.T) {
 				t.Fatalf("%d documents: %v", len(documents), err)
 			}
 			for _, d := range documents {
-				dead := d.Ranks[victim]
+				dead, last := d.Ranks[victim], ownLast(t, d)
 				if len(d.Ranks) != ranks || dead.PID != v.pid() || len(dead.Groups) != 1 {
 					t.Fatalf("%s has %d ranks, and rank %d has pid %d and %d groups", d.Writer, len(d.Ranks), victim, dead.PID, len(dead.Groups))
 				}
-				checkDead(t, p, dead.Groups[0].Calls, ownLast(t, d))
-				for r, err := range told {
-					if r != victim {
-						checkTold(t, err, victim, dead.Groups[0].Calls)
-					}
+				checkDead(t, p, dead.Groups[0].Calls, last)
+				var writer int
+				if _, err := fmt.Sscanf(d.Writer, "rank %d", &writer); err != nil {
+					t.Fatal(err)
 				}
+				checkTold(t, told[writer], victim, dead.Groups[0].Calls, last.Number)
 			}
 			j.leavesNothing()
 		})
 	}
 }
 
-// checkTold checks that an error says what the killed rank did last: the last call whose record is
-// complete.
-func checkTold(t *testing.T, err string, victim int, calls []flight.Call) {
+// checkTold checks that an error, of a survivor's call, says what the killed rank did last. If it died in the same
+// call, the error says so.
+func checkTold(t *testing.T, err string, victim int, calls []flight.Call, call uint64) {
 	t.Helper()
-	for _, c := range slices.Backward(calls) {
-		if c.State == flight.StateStarting {
-			continue
-		}
-		if want := fmt.Sprintf("; rank %d last made call %d, %s", victim, c.Number, c.Collective); !strings.Contains(err, want) {
-			t.Errorf("a survivor's error has no %q: %s", want, err)
-		}
-		return
+	last := calls[len(calls)-1]
+	what, want := ", "+last.Collective, fmt.Sprintf("; rank %d last made call %d", victim, last.Number)
+	if last.State == flight.StateStarting { // the rest of its record is not known
+		what = ""
 	}
-	t.Error("the killed rank has no calls")
+	if last.Number == call {
+		want = fmt.Sprintf("; rank %d came to this call", victim)
+	}
+	if !strings.Contains(err, want+what) {
+		t.Errorf("a survivor's error, in call %d, has no %q: %s", call, want+what, err)
+	}
 }
 
 // ownLast returns the last call of the rank that has written the document, which has failed.
