@@ -16,8 +16,8 @@ const endedPause = 20 * time.Millisecond
 // nil.
 func (j *job) endedRank() *PeerLostError {
 	e := launchenv.ReadEnded(os.Getenv)
-	if j.launched == nil || e == nil || e.Rank < 0 || e.Rank >= j.size {
-		return nil
+	if j.launched == nil || e == nil || e.Job != j.launched.Key || e.Rank < 0 || e.Rank >= j.size {
+		return nil // of no job, or of another one whose rank has started this process
 	}
 	return &PeerLostError{Rank: e.Rank, PID: e.PID}
 }

@@ -5,9 +5,10 @@ import "path/filepath"
 // Ended is a rank whose processes have ended, as its launcher tells the others. A group of all
 // ranks can no longer be made.
 type Ended struct {
-	Version int `json:"version"` // 1
-	Rank    int `json:"rank"`
-	PID     int `json:"pid"`
+	Version int    `json:"version"` // 1
+	Job     string `json:"job"`     // its key
+	Rank    int    `json:"rank"`
+	PID     int    `json:"pid"`
 }
 
 // endedName is the name of the file beside those of the ranks' results.

@@ -102,7 +102,7 @@ func (l *launcher) readReport(i int) {
 // it in InitProcessGroup. The first such rank is enough.
 func (l *launcher) reportEnd(i int) {
 	if r := &l.ranks[i]; l.reports != "" && !l.isShort && !r.Failed() {
-		l.isShort = (&launchenv.Ended{Version: 1, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
+		l.isShort = (&launchenv.Ended{Version: 1, Job: l.name, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
 	}
 }
 
