@@ -107,7 +107,7 @@ func OpenFlight(job string) (*Flight, error) {
 
 	running, err := Jobs()
 	if err == nil && len(running) == 0 {
-		return nil, fmt.Errorf("no job %q of this user is running, nor any other", job)
+		return nil, fmt.Errorf("no job %q of this user is running, nor any other of this user", job)
 	}
 	names := make([]string, len(running))
 	for i, r := range running {

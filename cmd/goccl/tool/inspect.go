@@ -20,7 +20,7 @@ type inspectCommand struct {
 	What  string        `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
 	JSON  bool          `name:"json" help:"List the running jobs as one JSON document."`
 	Step  string        `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
-	Late  time.Duration `placeholder:"5m" help:"Exit with status 3 as well if a call or message of the job has lasted longer."`
+	Late  time.Duration `placeholder:"5m" help:"Exit with status 3 as well if a call of the job has lasted longer."`
 	Trace string        `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
 }
 
@@ -89,10 +89,15 @@ func (unhealthyError) ExitCode() int { return 3 }
 
 // read reads a directory of documents, or a running job.
 func (c *inspectCommand) read() (*inspect.Records, error) {
-	if info, err := os.Stat(c.What); err == nil && info.IsDir() {
+	info, err := os.Stat(c.What)
+	if err == nil && info.IsDir() {
 		return inspect.Load(c.What)
 	}
-	return inspect.Running(c.What, time.Now())
+	j, failed := inspect.Running(c.What, time.Now())
+	if failed != nil && err == nil {
+		return nil, fmt.Errorf("%w; of a file name the directory", failed)
+	}
+	return j, failed
 }
 
 func (c *inspectCommand) list(stdout io.Writer) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/goccl/goccl/internal/cgroup"
 	"github.com/goccl/goccl/transport/shm"
@@ -13,58 +14,56 @@ import (
 // threads is how many threads a process of Go has at least, and has soon.
 const threads = 10
 
+// ulimit returns a limit of this process, a huge number if there is none.
+func ulimit(resource int) float64 {
+	var l unix.Rlimit
+	if unix.Getrlimit(resource, &l) != nil {
+		return math.MaxUint64
+	}
+	return float64(l.Cur)
+}
+
 // CheckFiles returns an error if this process may open so few files that Go ends it at the next.
 func CheckFiles() error {
-	var is unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &is); err == nil && is.Cur < 9 {
-		return fmt.Errorf("no more than %d: %w", is.Cur, unix.EMFILE)
+	if most := ulimit(unix.RLIMIT_NOFILE); most < 9 {
+		return fmt.Errorf("no more than %.0f: %w", most, unix.EMFILE)
 	}
 	return nil
 }
 
 // limits returns a finding about the limits of this process, which its ranks inherit.
 func limits(root string, ranks int) Finding {
-	f := ok(PartProcesses, "limits", "")
-	processes := uint64(threads * (ranks + 2)) // with goccl run and its keeper
+	var shown, advice []string
+	note := func(what, name string, is, least float64, show func(float64) string) {
+		value := "unlimited"
+		if is < math.MaxUint64 {
+			value = show(is)
+		}
+		shown = append(shown, fmt.Sprintf("%s %s (%s)", what, value, name))
+		if is < least {
+			advice = append(advice, fmt.Sprintf("raise %s: %d ranks need %s", name, ranks, show(least)))
+		}
+	}
+	count := func(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+	processes := float64(threads * (ranks + 2)) // with goccl run and its keeper
 	byUser := processes
 	if os.Geteuid() == 0 {
 		byUser = 0 // the limit is not root's
 	}
-
-	for _, l := range []struct {
-		name     string
-		resource int
-		flag     rune
-		least    uint64
-	}{
-		{"open files", unix.RLIMIT_NOFILE, 'n', 15 + 4*uint64(ranks)},
-		{"threads of this user", unix.RLIMIT_NPROC, 'u', byUser},
-		{"bytes of a file", unix.RLIMIT_FSIZE, 'f', uint64(shm.SegmentBytes(ranks))},
-		{"bytes of addresses", unix.RLIMIT_AS, 'v', 2 << 30},
-	} {
-		var is unix.Rlimit
-		if err := unix.Getrlimit(l.resource, &is); err != nil {
-			continue
-		}
-		value := fmt.Sprint(is.Cur)
-		if is.Cur == math.MaxUint64 {
-			value = "unlimited"
-		}
-
-		f.Says += fmt.Sprintf("%s %s (ulimit -%c), ", l.name, value, l.flag)
-		if is.Cur < l.least {
-			f = f.with(Problem, fmt.Sprintf("raise ulimit -%c: %d ranks need %d", l.flag, ranks, l.least))
-		}
-	}
-
 	free := cgroup.ProcessesFree(root)
 	if free.File == "" {
-		f.Says += "no pids.max"
-		return f
+		free = cgroup.Limit{Value: math.MaxUint64, File: "pids.max"}
 	}
-	f.Says += fmt.Sprintf("%.0f more threads by %s", free.Value, free.File)
-	if free.Value < float64(processes) {
-		f = f.with(Problem, fmt.Sprintf("raise pids.max: %d ranks need %d threads", ranks, processes))
+
+	note("open files", "ulimit -n", ulimit(unix.RLIMIT_NOFILE), float64(15+4*ranks), count)
+	note("threads of this user", "ulimit -u", ulimit(unix.RLIMIT_NPROC), byUser, count)
+	note("file size", "ulimit -f", ulimit(unix.RLIMIT_FSIZE), float64(shm.SegmentBytes(ranks)), Amount)
+	note("address space", "ulimit -v", ulimit(unix.RLIMIT_AS), 2<<30, Amount)
+	note("more threads", free.File, free.Value, processes, count)
+	f := ok(PartProcesses, "limits", "%s", strings.Join(shown, ", "))
+	if advice != nil {
+		return f.with(Problem, strings.Join(advice, "; "))
 	}
 	return f
 }

@@ -70,10 +70,10 @@ func TestNoRoom(t *testing.T) {
 // The limits that ranks reach are shown, and are a problem if ranks reach them at once.
 func TestLimits(t *testing.T) {
 	text := examined(t, "ulimit -n 1000")
-	require.Regexp(t, `(?m)^ok limits: open files 1000 \(ulimit -n\), threads of this user \w+ \(ulimit -u\), bytes of a file unlimited \(ulimit -f\), `, text)
+	require.Regexp(t, `(?m)^ok limits: open files 1000 \(ulimit -n\), threads of this user \w+ \(ulimit -u\), file size unlimited \(ulimit -f\), `, text)
 	require.Contains(t, examined(t, "ulimit -n 12"), "-> raise ulimit -n: 2 ranks need 23\n")
 	text = examined(t, "ulimit -f 1000")
-	require.Contains(t, text, "-> raise ulimit -f: 2 ranks need 6")
+	require.Contains(t, text, "-> raise ulimit -f: 2 ranks need 6.2 MiB\n")
 	require.NotContains(t, text, "--shm-size")
 
 	root := prepared(t, map[string]string{
@@ -85,9 +85,9 @@ func TestLimits(t *testing.T) {
 	})
 	f := limits(root, 4)
 	require.Equal(t, OK, f.Verdict)
-	require.Contains(t, f.Says, "60 more threads by /sys/fs/cgroup/a/pids.max")
+	require.Contains(t, f.Says, "more threads 60 (/sys/fs/cgroup/a/pids.max)")
 	f = limits(root, 5)
 	require.Equal(t, Problem, f.Verdict)
-	require.Equal(t, "raise pids.max: 5 ranks need 70 threads", f.Do)
-	require.Contains(t, limits(t.TempDir(), 2).Says, "no pids.max")
+	require.Equal(t, "raise /sys/fs/cgroup/a/pids.max: 5 ranks need 70", f.Do)
+	require.Contains(t, limits(t.TempDir(), 2).Says, "more threads unlimited (pids.max)")
 }

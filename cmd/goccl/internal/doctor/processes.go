@@ -36,12 +36,10 @@ func Processes(ctx context.Context, root string, found func(Finding), needed int
 
 	d := examineDirectory(sharedMemory)
 	add(limits(root, needed), d.finding())
-	switch {
-	case d.isFull():
+	if d.err != nil || d.isFull() {
 		return // whatever is tried there fails
-	case d.err == nil:
-		add(d.room(needed, others))
 	}
+	add(d.room(needed, others))
 	add(tryProbes(sharedMemory)...)
 	if problems > 0 {
 		return

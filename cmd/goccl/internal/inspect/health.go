@@ -20,7 +20,7 @@ var halts = map[string]string{
 // Judge returns an error if a running job does not go on by itself: a rank that has not left it is
 // stopped, traced or dead, a rank's last call has failed, or ranks differ in a call.
 //
-// A call or message that lasts longer than late counts as well, unless late is 0.
+// A call that lasts longer than late counts as well, unless late is 0.
 func (j *Records) Judge(late time.Duration) error {
 	if j.Running == nil {
 		return nil
@@ -46,14 +46,6 @@ func (j *Records) Judge(late time.Duration) error {
 			return err
 		}
 	}
-
-	for _, r := range j.Ranks {
-		for _, m := range r.Messages {
-			if late > 0 && j.age(m.State, m.Begun, m.Ended) > late {
-				return fmt.Errorf("job %s: rank %d is in %s", j.Running.Name, r.Rank, j.aged(m.String(), m.State, m.Begun, m.Ended))
-			}
-		}
-	}
 	return nil
 }
 
@@ -67,7 +59,7 @@ func (j *Records) hasLeft(rank int) bool {
 func (j *Records) judgeCalls(g *Group, late time.Duration) error {
 	d := g.Difference()
 	if d != nil && len(d.Calls) > 1 {
-		return fmt.Errorf("job %s: the calls number %d of %s differ", j.Running.Name, d.Number, g.Title())
+		return fmt.Errorf("job %s: ranks made different calls number %d (%s)", j.Running.Name, d.Number, g.Title())
 	}
 
 	for _, m := range g.Members {

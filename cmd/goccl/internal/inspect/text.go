@@ -61,8 +61,11 @@ func (j *Records) writeDifference(b *strings.Builder, d *Difference) {
 		return
 	}
 	title, absent := "the first difference:", "had not come"
+	if j.Running != nil {
+		absent = "has not come yet"
+	}
 	if j.Running != nil && len(d.Calls) <= 1 {
-		title, absent = "not all ranks have come to", "has not come yet"
+		title = "not all ranks have come to"
 	}
 	fmt.Fprintf(b, "  %s call %d\n", title, d.Number)
 
