@@ -98,3 +98,21 @@ func TestControlGroups(t *testing.T) {
 		})
 	}
 }
+
+// Events are counted in both versions, at every level.
+func TestEvents(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"/proc/self/mountinfo": "29 23 0:26 / /two rw - cgroup2 cgroup2 rw\n35 30 0:31 / /one/memory rw - cgroup cgroup rw,memory\n36 30 0:32 / /one/pids rw - cgroup cgroup rw,pids\n",
+		"/proc/self/cgroup":    "4:memory:/m\n3:pids:/p\n0::/a/b\n",
+		"/two/a/memory.events": "low 0\noom 5\noom_kill 2\n", "/two/a/b/memory.events": "oom_kill 1\n",
+		"/one/memory/m/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+		"/one/pids/p/pids.events":          "max 4\n", "/two/a/pids.events": "max 0\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
+		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
+	}
+	require.Equal(t, map[string]float64{"/two/a/memory.events": 2, "/two/a/b/memory.events": 1, "/one/memory/m/memory.oom_control": 3}, OutOfMemory.Counts(root))
+	require.Equal(t, map[string]float64{"/one/pids/p/pids.events": 4, "/two/a/pids.events": 0}, OutOfProcesses.Counts(root))
+	require.Empty(t, OutOfMemory.Counts(t.TempDir()))
+}

@@ -26,6 +26,15 @@ func init() {
 			panic(err)
 		}
 		switch args[0] {
+		case "everywhere", "without goccl":
+			if err := os.WriteFile(filepath.Join(args[1], fmt.Sprint(rank)), nil, 0o600); err != nil {
+				panic(err)
+			}
+			for all := []string(nil); len(all) < 3; { // a machine may be slow to start them
+				all, _ = filepath.Glob(filepath.Join(args[1], "*"))
+			}
+		}
+		switch args[0] {
 		case "without goccl":
 			log.SetFlags(log.LstdFlags | log.Lmicroseconds)
 			log.Fatalf("rank %d: shard-%d is missing", rank, rank)
@@ -49,11 +58,11 @@ func init() {
 			}
 		}
 		err = dist.Spawn(func(_ context.Context, rank int) error {
-			if err := dist.InitProcessGroup("ccl"); err != nil {
-				return err
-			}
 			if args[0] == "everywhere" {
 				return fmt.Errorf("rank %d: shard-%d is missing", rank, rank)
+			}
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
 			}
 			if rank == 1 && args[0] != "not at all" {
 				return fmt.Errorf("load %q: no such file", "shard-5")
@@ -81,7 +90,7 @@ func TestHeadlines(t *testing.T) {
 		{"logs JSON", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n  the last that it wrote to standard error:\n    \{.*no such file.*\}\n  rank`},
 	} {
 		t.Run(c.way, func(t *testing.T) {
-			e := start(testJob(3, "fails", c.way)).failure(t)
+			e := start(testJob(3, "fails", c.way, t.TempDir())).failure(t)
 			require.Regexp(t, c.want, e.Error())
 			require.Equal(t, 1, e.ExitCode())
 		})

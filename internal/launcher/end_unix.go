@@ -21,6 +21,7 @@ type failure struct {
 	canceled error          // the cause with which the context ended, or nil
 	after    time.Duration  // since the start of the job
 	stall    string         // of the ranks' output at that time, or ""
+	before   shortages      // when the job started
 }
 
 // hasCome reports whether the job fails.
@@ -139,6 +140,7 @@ func (l *launcher) jobError() error {
 			l.blameAlike(e)
 		}
 		e.First = e.Blamed[0]
+		e.Shortage = l.failure.before.describe(e.Ranks[e.First].isKilled())
 		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
 			e.Stall = f.stall
 		}

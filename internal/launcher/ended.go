@@ -46,6 +46,8 @@ type EndedError struct {
 	Stall string
 	// Grace is the time between SIGTERM and SIGKILL; -1 if a second interrupt ended it.
 	Grace time.Duration
+	// Shortage says of what control groups had too little, or is "".
+	Shortage string
 	// Builds says which ranks run another build of the program, or "".
 	Builds string
 }
@@ -237,7 +239,7 @@ func (e *EndedError) headline() string {
 	if e.Cause == CauseUnknown {
 		return fmt.Sprintf("%s failed because of another rank, after %v: %s", who, after, how)
 	}
-	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
+	return fmt.Sprintf("%s was the first to fail, after %v: %s%s", who, after, how, e.Shortage)
 }
 
 // difference says in what the ranks to blame differ from others.

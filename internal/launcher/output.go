@@ -226,13 +226,31 @@ var crashStarts = []string{
 	"SIGILL: illegal instruction", "SIGFPE: floating-point exception",
 }
 
+// prefaces are the beginnings of lines in which the runtime says why it crashes, before that.
+var prefaces = []string{"runtime: ", "runtime/cgo: "}
+
+// prefaceBytes is the most that is kept of prefaces.
+const prefaceBytes = 512
+
 // add processes the next line.
 func (c *crash) add(line []byte) {
-	starts := slices.ContainsFunc(crashStarts, func(start string) bool { return bytes.HasPrefix(line, []byte(start)) })
+	begins := func(line []byte, starts []string) bool {
+		return slices.ContainsFunc(starts, func(start string) bool { return bytes.HasPrefix(line, []byte(start)) })
+	}
+	hasBegun := len(*c) > prefaceBytes
+	for earlier := range bytes.Lines((*c)[:min(len(*c), prefaceBytes)]) {
+		hasBegun = hasBegun || begins(earlier, crashStarts)
+	}
+
+	isStart := begins(line, crashStarts)
 	switch {
-	case starts:
+	case isStart && hasBegun:
 		*c = (*c)[:0]
-	case len(*c) == 0 || len(*c)+len(line) >= crashBytes:
+	case isStart:
+	case !hasBegun && !begins(line, prefaces):
+		*c = (*c)[:0] // it had no preface
+		return
+	case len(*c)+len(line) >= crashBytes:
 		return
 	}
 	*c = append(append(*c, line...), '\n')

@@ -124,6 +124,19 @@ func TestCrash(t *testing.T) {
 	lines, stacks = crash("panic: no\n").message()
 	require.Equal(t, []string{"panic: no"}, lines)
 	require.Empty(t, stacks)
+
+	// The runtime may say why before that.
+	const cgo = "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\nPC=0x1 m=5 sigcode=1\n\ngoroutine 0 [idle]:\nruntime: g 0: unknown pc\n"
+	const threads = "runtime: failed to create new OS thread (have 5 already; errno=11)\nfatal error: newosproc\n\ngoroutine 1 [running]:\n"
+	s = &stream{}
+	s.write([]byte("runtime: 12 s\nall is well\n" + cgo))
+	require.Equal(t, cgo, string(s.crash))
+	s.write([]byte(threads))
+	require.Equal(t, threads[strings.Index(threads, "fatal"):], string(s.crash), "what comes after another crash belongs to that")
+	s = &stream{}
+	s.write([]byte(threads))
+	lines, _ = s.crash.message()
+	require.Equal(t, []string{"runtime: failed to create new OS thread (have 5 already; errno=11)", "fatal error: newosproc"}, lines)
 }
 
 // What comes after the rank was asked for its stacks is not its last output, and not shown.

@@ -94,7 +94,7 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	_ = l.Memory.removeLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 
 	if err != nil {
-		return nil, &RefusedError{statusFailed, err}
+		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe(false))}
 	}
 	_, warning := findOtherBuilds(l.exits())
 	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits(), Warning: warning}, l.jobError()

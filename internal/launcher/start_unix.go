@@ -11,7 +11,10 @@ import (
 
 // startAll starts the keeper and then the ranks.
 func (l *launcher) startAll() error {
-	l.started = time.Now()
+	l.started, l.failure.before = time.Now(), countShortages()
+	if err := reserveThreads(l.Ranks); err != nil {
+		return err
+	}
 	if err := l.keeper.start(l.program, l.name, l.null); err != nil {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}

@@ -57,7 +57,14 @@ func playFailing(text string) {
 		panic(err)
 	}
 	worker := func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
+		var settings []dist.InitOption
+		switch {
+		case rank == culprit && way == "files":
+			limitFiles()
+		case rank == culprit && way == "another-timeout":
+			settings = append(settings, dist.WithTimeout(7*time.Second))
+		}
+		if err := dist.InitProcessGroup("ccl", settings...); err != nil {
 			return err
 		}
 		grads := make([]float32, 64)

@@ -22,31 +22,44 @@ type outcome struct {
 	status   int      // exit status of goccl run
 	torchrun string   // torchrun's report of that rank: number, exit status and message
 	last     string   // the last line of every other rank, and torchrun's report of one
+	group    string   // the kind of a control group in which the job runs, or ""
+	limit    string   // of that
 }
 
 var allOutcomes = []outcome{
 	{"panic", "rank 2 (pid …) was the first to fail, after …: exit status 1",
 		[]string{"panic: runtime error: index out of range [5] with length 3", "in processes.pick at failing_linux_test.go:…"}, 1,
 		"rank 2, status 1: panic: runtime error: index out of range [5] with length 3",
-		"aborted by rank 2: …runtime error: index out of range [5] with length 3"},
+		"aborted by rank 2: …runtime error: index out of range [5] with length 3", "", ""},
 	{"error", "rank 2 (pid …) was the first to fail, after …: exit status 1",
 		[]string{"load batch: open shard-5: no such file or directory"}, 1,
 		"rank 2, status 1: …load batch: open shard-5: no such file or directory",
-		"aborted by rank 2: …load batch: open shard-5: no such file or directory"},
+		"aborted by rank 2: …load batch: open shard-5: no such file or directory", "", ""},
 	{"exit", "rank 2 (pid …) was the first to fail, after …: exit status 3",
-		[]string{"out of luck"}, 3, "rank 2, status 3: ", lost},
+		[]string{"out of luck"}, 3, "rank 2, status 3: ", lost, "", ""},
 	{"kill", "rank 2 (pid …) was the first to fail, after …: SIGKILL (killed)",
-		nil, 137, "rank 2, status -9: ", lost},
+		nil, 137, "rank 2, status -9: ", lost, "", ""},
 	{"hang", "rank 2 (pid …) was waited for in vain: the job failed after …",
-		[]string{"rank 2 was here (sleep):", "in processes.load at failing_linux_test.go:…"}, 1, late, late},
+		[]string{"rank 2 was here (sleep):", "in processes.load at failing_linux_test.go:…"}, 1, late, late, "", ""},
 	{"mismatch", "rank 2 (pid …) made another call than the others: the job failed after …",
-		[]string{differs}, 1, differs, differs},
+		[]string{differs}, 1, differs, differs, "", ""},
+	{"memory", "rank 2 (pid …) was the first to fail, after …: SIGKILL (killed); the control group ran out of memory: …",
+		nil, 137, "rank 2, status -9: ", lost, "memory", "268435456"},
+	{"threads", "rank 2 (pid …) was the first to fail, after …: exit status 2; the control group refused … processes or threads …",
+		[]string{"runtime…thread…"}, 2, "rank 2, status 2: ", lost, "pids", "300"},
+	{"files", "rank 2 (pid …) was the first to fail, after …: exit status 1",
+		[]string{"too many open files"}, 1, few, few, "", ""},
+	{"another timeout", "rank 2 (pid …) has another configuration than the others: the job failed after …",
+		[]string{configured}, 1, configured, configured, "", ""},
 	{"early return", "rank 2 (pid …) left while others needed it: the job failed after …",
-		[]string{lost}, 1, lost, lost},
+		[]string{lost}, 1, lost, lost, "", ""},
 }
 
 // Parts of the errors of the other ranks.
 const (
+	few        = "too many open files"
+	configured = "ranks disagree on defaults.timeout: …7s on rank 2"
+
 	lost    = "peer lost: rank 2 (pid …) is gone"
 	late    = "timed out after 500ms…rank 2"
 	differs = "ranks disagree on count: …63 on rank 2"
@@ -60,10 +73,7 @@ func says(text, pattern string, rank int) bool {
 
 // However a rank fails, goccl run and torchrun name it and the cause, and so does every other rank.
 func TestOutcomes(t *testing.T) {
-	tool := filepath.Join(t.TempDir(), "goccl")
-	if text, err := exec.Command("go", "build", "-o", tool, "../../cmd/goccl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	tool := buildTool(t)
 	guide, err := os.ReadFile("../../docs/reference/processes.md")
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +91,16 @@ func TestOutcomes(t *testing.T) {
 		table += row + "\n"
 	}
 	t.Logf("seed %d: how often the cause was named:\n%s", *seed, table)
+}
+
+// buildTool builds goccl.
+func buildTool(t *testing.T) string {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "goccl")
+	if text, err := exec.Command("go", "build", "-o", tool, "../../cmd/goccl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return tool
 }
 
 // count runs jobs that fail in this way, and returns how many of them were explained.

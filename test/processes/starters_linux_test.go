@@ -26,6 +26,7 @@ func (g gocclRun) start(t *testing.T, o *outcome, culprit int, environment []str
 	t.Helper()
 	c := exec.Command(g.tool, "run", "-n", fmt.Sprint(failingRanks), program(t))
 	c.Env = environment
+	o.limitTo(t, c)
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	ended := launch(t, c)
@@ -67,6 +68,9 @@ func (torchrun) start(t *testing.T, o *outcome, culprit int, environment []strin
 			fmt.Sprint("WORLD_SIZE=", failingRanks), fmt.Sprint("LOCAL_WORLD_SIZE=", failingRanks),
 			"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", "TORCHELASTIC_RUN_ID="+id, "TORCHELASTIC_RESTART_COUNT=0",
 			"TORCHELASTIC_ERROR_FILE="+file(rank))
+		if rank == culprit {
+			o.limitTo(t, c)
+		}
 		ranks[rank], ended[rank] = c, launch(t, c)
 		go func() {
 			if <-ended[rank]; !c.ProcessState.Success() {
@@ -99,6 +103,14 @@ func (torchrun) start(t *testing.T, o *outcome, culprit int, environment []strin
 		return fmt.Sprintf("want %s, or %s\n%s", o.torchrun, o.last, report), true
 	}
 	return "", true
+}
+
+// limitTo makes a command run in the control group of the outcome, if that has one.
+func (o *outcome) limitTo(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if o.group != "" {
+		inGroup(t, c, o.group, o.limit)
+	}
 }
 
 // torchError returns the message and the time, in seconds, of a rank that has failed. Of one without a file it is
@@ -143,6 +155,7 @@ func (mpirun) start(t *testing.T, o *outcome, culprit int, environment []string)
 	c := exec.Command(command, "--allow-run-as-root", "--oversubscribe", "--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0",
 		"-n", fmt.Sprint(failingRanks), "/bin/sh", "-c", `exec "$0" 2>"$1/$OMPI_COMM_WORLD_RANK"`, program(t), dir)
 	c.Env = environment
+	o.limitTo(t, c)
 	ended := launch(t, c)
 	if o.failure == "hang" {
 		ended = nil // after the rank that hangs

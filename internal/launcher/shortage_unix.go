@@ -1,0 +1,74 @@
+//go:build unix
+
+package launcher
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/goccl/goccl/internal/cgroup"
+)
+
+// shortages are what the control groups had counted before the job, by file.
+type shortages struct{ memory, processes map[string]float64 }
+
+func countShortages() shortages {
+	return shortages{cgroup.OutOfMemory.Counts(""), cgroup.OutOfProcesses.Counts("")}
+}
+
+// describe says of what the control groups had too little since then, which may be why a process
+// ended: of memory if it was killed. It returns "" if they had enough.
+func (s shortages) describe(isKilled bool) string {
+	now := countShortages()
+	for file, n := range now.memory {
+		if isKilled && n > s.memory[file] {
+			limit := cgroup.MemoryLimit("")
+			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
+		}
+	}
+
+	for file, n := range now.processes {
+		if !isKilled && n > s.processes[file] {
+			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s)", n-s.processes[file], file)
+		}
+	}
+	return ""
+}
+
+// isKilled reports whether the kernel or a person has killed the rank, or a program in its shell.
+func (r Rank) isKilled() bool {
+	return r.Asked == 0 && (r.Signal == syscall.SIGKILL || r.Exit == statusSignal+int(syscall.SIGKILL))
+}
+
+// reserveThreads makes the runtime start the threads that a job needs, which it keeps. Once the
+// ranks run there may be no room for more, which would crash this process. It returns an error if
+// there is none for the least that the job needs.
+func reserveThreads(ranks int) error {
+	const others, ofProcess = 4, 4 // threads
+	threads := ranks + others      // one waits for each rank
+	needed := threads + (ranks+1)*ofProcess
+	if free := cgroup.ProcessesFree(""); free.File != "" && free.Value < float64(needed) {
+		return fmt.Errorf("the control group allows %.0f more processes and threads (%s): %d ranks and their launcher need %d",
+			free.Value, free.File, ranks, needed)
+	}
+
+	// They exist at the same time.
+	var started, ended sync.WaitGroup
+	release := make(chan struct{})
+	started.Add(threads)
+	for range threads {
+		ended.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			started.Done()
+			<-release
+		})
+	}
+
+	started.Wait()
+	close(release)
+	ended.Wait()
+	return nil
+}

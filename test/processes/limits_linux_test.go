@@ -1,0 +1,101 @@
+package processes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { // they know each other
+	ways["memory"] = func([]float32) error {
+		for all := [][]byte(nil); ; {
+			all = append(all, make([]byte, 1<<20))
+			for i := range all[len(all)-1] {
+				all[len(all)-1][i] = 1
+			}
+		}
+	}
+	ways["threads"] = func([]float32) error {
+		for {
+			go func() {
+				runtime.LockOSThread()
+				select {}
+			}()
+		}
+	}
+}
+
+// limitFiles allows this process no more files than are open.
+func limitFiles() {
+	_, file, err := os.Pipe() // and the runtime's own are open from now on
+	if err != nil {
+		panic(err)
+	}
+	limit := uint64(file.Fd()) + 1
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+		panic(err)
+	}
+}
+
+// inGroup makes a command, and what it starts, run in a new control group with a limit of "memory" or "pids". It skips
+// the test where it may make none.
+func inGroup(t *testing.T, c *exec.Cmd, controller, limit string) {
+	t.Helper()
+	dir, file := filepath.Join("/sys/fs/cgroup", controller), map[string]string{"memory": "memory.limit_in_bytes", "pids": "pids.max"}[controller]
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil { // version 2
+		dir, file = "/sys/fs/cgroup", map[string]string{"memory": "memory.max", "pids": "pids.max"}[controller]
+	}
+	dir, err := os.MkdirTemp(dir, "goccl-test-")
+	if err != nil {
+		t.Skip("control groups cannot be made here: ", err)
+	}
+	t.Cleanup(func() {
+		for late := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // until its processes have died
+			if err := os.Remove(dir); err == nil {
+				return
+			} else if time.Now().After(late) {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o600); err != nil {
+		t.Skip("control groups have no limits here: ", err)
+	}
+	path := c.Path
+	if path == "/proc/self/exe" { // in a shell it is another one
+		path = program(t)
+	}
+	c.Args = slices.Concat([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, dir, path}, c.Args[1:])
+	c.Path = "/bin/sh"
+}
+
+// Where the control group has no room for the processes of a job, goccl run says so, and does not crash.
+func TestFewProcesses(t *testing.T) {
+	tool := buildTool(t)
+	for limit, want := range map[string]string{
+		"20": `^goccl: error: the control group allows \d+ more processes and threads \(/sys/fs/cgroup/\S*pids.max\): 3 ranks and their launcher need \d+`,
+		"45": `^goccl: error: `,
+	} {
+		for i := range 1 + *outcomes/2 {
+			t.Run(fmt.Sprint(limit, " ", i), func(t *testing.T) {
+				c := exec.Command(tool, "run", "-n", "3", "--output", filepath.Join(t.TempDir(), "out"), program(t))
+				c.Env = append(clean(os.Environ()), failingVariable+"=threads 1 2", "GOMAXPROCS=2")
+				inGroup(t, c, "pids", limit)
+				text, _ := c.CombinedOutput()
+				if !regexp.MustCompile(want).Match(text) || strings.Contains(string(text), "\ngoroutine ") {
+					t.Errorf("want %s, got %s", want, text)
+				}
+			})
+		}
+	}
+}
