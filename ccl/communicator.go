@@ -54,7 +54,7 @@ type Option struct {
 // logs nothing.
 //
 //   - warn: a call that has waited for half of its timeout, or of the configured one if it waits
-//     forever, with its label, size and line
+//     forever, with its label, size and line; and a receive from AnySource if ranks cannot send
 //   - error: the call in which the group fails
 //   - info: this rank has joined; and, once it has closed the communicator, what its calls of each
 //     collective have cost

@@ -111,7 +111,7 @@ func (e *CollectiveFailedError) ranks() []int {
 	}
 
 	if late, ok := errors.AsType[*transport.TimeoutError](e.Err); ok {
-		ranks = append(append(append(ranks, late.Missing...), late.Behind...), late.By)
+		ranks = append(slices.Concat(ranks, late.Missing, late.Behind, late.Waiting), late.By)
 	}
 	if aborted, ok := errors.AsType[*transport.AbortedError](e.Err); ok {
 		ranks = append(ranks, aborted.By)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -13,6 +14,10 @@ import (
 )
 
 // AnySource as the rank to receive from accepts the first message with the tag from any rank.
+//
+// A rank that has left the group sends nothing more, and the receive waits for the others. Once all
+// have left, or one has died, it fails with *transport.PeerLostError. Its timeout, and a warning
+// after half of it (WithLogger), name the ranks that have left, and those that wait for this one.
 const AnySource = p2p.AnySource
 
 // Send sends buf to rank `to` with a tag, which must not be negative. It returns when buf may
@@ -263,9 +268,8 @@ func (ms *messages) checkMessage(ctx context.Context, r *p2p.Request, o CallOpti
 	if r.Tag < 0 {
 		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", r.Tag)}
 	}
-	r.Ctx, r.Timeout = ctx, o.timeout
-	if r.Timeout == 0 {
-		r.Timeout = ms.engine.selector.Timeout()
+	if r.Ctx, r.Timeout = ctx, ms.engine.selector.Timeout(); o.timeout != 0 {
+		r.Timeout = ms.engine.limitOf(o.timeout).After
 	}
 	return nil
 }
@@ -298,6 +302,19 @@ func (m *message) Ended(cause error) {
 		}
 	}
 	m.finish(err)
+}
+
+// Warn implements p2p.Owner.
+func (m *message) Warn(departed, waiting []int) {
+	j := &m.messages.engine.journal
+	if !j.logs(slog.LevelWarn) {
+		return
+	}
+	text := "a receive from any rank has waited for half of its timeout"
+	if m.Timeout < 0 {
+		text = "a receive from any rank that has no timeout still waits"
+	}
+	j.log(slog.LevelWarn, text, "tag", m.Tag, "label", m.opts.label, "left", departed, "waiting", waiting)
 }
 
 // failed returns the error of a send or a receive because of cause.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"testing"
@@ -280,6 +281,65 @@ func TestMessagesOfTheLost(t *testing.T) {
 		require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 0, 0), "rank 1 is still there")
 		require.NoError(t, any.Wait(bg))
 		require.ErrorAs(t, ccl.Send(bg, g[0], numbers(0, 1000), 2, 0), &lost)
+	})
+}
+
+// A receive from any rank lives on when a rank leaves, as long as another one is there. Its timeout names those that have left, and those
+// that wait for it: directly, or for a rank that does.
+func TestAnySourceAfterDepartures(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 4)
+		waits := []*ccl.Work{ccl.Irecv(bg, g[1], make([]int32, 1), 2, 0), ccl.Irecv(bg, g[2], make([]int32, 1), 3, 0)}
+		require.NoError(t, g[0].Close())
+		late := &transport.TimeoutError{}
+		receive := func() (err error) {
+			_, err = ccl.Recv(bg, g[3], make([]int32, 1), ccl.AnySource, 0, ccl.WithTimeout(20*time.Millisecond))
+			require.ErrorAs(t, err, &late)
+			return err
+		}
+		err := receive()
+		for len(late.Waiting) < 2 { // a rank counts as waiting once it sleeps
+			err = receive()
+		}
+		require.Equal(t, []int{0}, late.Left)
+		require.Equal(t, []int{0}, late.Behind)
+		require.Equal(t, []int{1, 2}, late.Waiting)
+		require.ErrorContains(t, err, "from any rank, tag 0: timed out after 20ms: "+
+			"rank 3 waited for rank 0 inside this call; rank 0 has left the group; ranks 1, 2 wait for rank 3")
+
+		require.NoError(t, ccl.Send(bg, g[3], []int32{1}, 2, 0))
+		require.NoError(t, waits[1].Wait(bg))
+		any := ccl.Irecv(bg, g[3], make([]int32, 1), ccl.AnySource, 0)
+		require.NoError(t, ccl.Send(bg, g[2], []int32{1}, 3, 0))
+		require.NoError(t, any.Wait(bg))
+		any = ccl.Irecv(bg, g[3], make([]int32, 1), ccl.AnySource, 0)
+		require.NoError(t, g[2].Close())
+		_ = g[1].Close() // it drops its receive
+		var lost *transport.PeerLostError
+		require.ErrorAs(t, any.Wait(bg), &lost)
+	})
+}
+
+// A receive from any rank warns after half of its timeout if ranks cannot send. Without a timeout it does so again and again.
+func TestAnySourceWarns(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		logger, written := logged(slog.LevelWarn)
+		g := join(t, connect, settings(t, 3, 40*time.Millisecond, nil), logger)
+		require.NoError(t, g[0].Close())
+		for _, timeout := range []time.Duration{-1, time.Minute} {
+			any := ccl.Irecv(bg, g[2], make([]int32, 1), ccl.AnySource, 0, ccl.WithTimeout(timeout), ccl.WithLabel("next"))
+			for timeout < 0 && len(written.lines(t, "a receive from any rank that has no timeout still waits")) < 2 {
+				runtime.Gosched()
+			}
+			require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 2, 0))
+			require.NoError(t, any.Wait(bg))
+		}
+		line := written.lines(t, "a receive from any rank that has no timeout still waits")[0]
+		require.Equal(t, "next", line["label"])
+		require.Equal(t, []any{0.0}, line["left"])
+		any := ccl.Irecv(bg, g[2], make([]int32, 1), ccl.AnySource, 0)
+		require.Error(t, any.Wait(bg))
+		require.Len(t, written.lines(t, "a receive from any rank has waited for half of its timeout"), 1)
 	})
 }
 

@@ -53,7 +53,8 @@ type (
 	// and Why.
 	MismatchError = ccl.MismatchError
 	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the
-	// ranks), By (the rank that waited), Seq, After.
+	// ranks), Left and Waiting (of a receive from AnySource: those of Behind that have left, and
+	// those that wait themselves), By (the rank that waited), Seq, After.
 	TimeoutError = transport.TimeoutError
 	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
 	PeerLostError = transport.PeerLostError

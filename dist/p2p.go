@@ -8,6 +8,10 @@ import (
 )
 
 // AnySource as the src of a receive matches a message of the tag from any rank.
+//
+// A rank that has left the group sends nothing more, and the receive waits for the others. Once all
+// have left, or one has died, it fails with *PeerLostError. Its timeout, and a warning after half
+// of it (WithLogger), name the ranks that have left, and those that wait for this one.
 const AnySource = ccl.AnySource
 
 // Send sends the tensor to rank dst, with a tag of 0 or more (torch's default is 0). It

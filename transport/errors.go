@@ -32,8 +32,12 @@ func (e *PeerLostError) Error() string {
 // TimeoutError reports that a call waited longer than its timeout. Rank By was the first to do
 // so. Missing are the ranks that have not entered call Seq, or not joined the group if Seq is 0.
 // Behind are the ranks that have, but did not reach the point that By waited for.
+//
+// Of a receive from any rank, Left are those of Behind that have left the group. Waiting are the
+// ranks that wait for By; Behind has them only if there is no other.
 type TimeoutError struct {
 	Missing, Behind []int
+	Left, Waiting   []int
 	By              int
 	Seq             uint64
 	After           time.Duration
@@ -54,7 +58,22 @@ func (e *TimeoutError) Error() string {
 	case len(e.Behind) > 0:
 		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
 	}
+
+	if len(e.Left) > 0 {
+		b.WriteString("; " + RanksText(e.Left) + agree(e.Left, " has", " have") + " left the group")
+	}
+	if len(e.Waiting) > 0 {
+		fmt.Fprintf(&b, "; %s%s for rank %d", RanksText(e.Waiting), agree(e.Waiting, " waits", " wait"), e.By)
+	}
 	return b.String()
+}
+
+// agree returns the form of a verb that agrees with ranks.
+func agree(ranks []int, singular, plural string) string {
+	if len(ranks) == 1 {
+		return singular
+	}
+	return plural
 }
 
 // Timeout returns true, as the timeout errors of the standard library do.

@@ -53,10 +53,16 @@ type P2P interface {
 	// until that rank serves it, or its own next WaitFor, Enter or Reject, so that other ranks
 	// that time out at the same moment do not take it for the end.
 	Behind(peer int) int
+	// AwaitedBy returns the rank that peer waits for, in a call or in its P2P, as far as this rank
+	// knows; -1: no particular one, or none.
+	AwaitedBy(peer int) int
 
 	// Lost returns a *PeerLostError if peer has left the group, or has died and a Rest has
 	// noticed; ErrClosed if this endpoint was closed; otherwise nil. What peer sent before may
 	// still be there: call TryNext once more after Lost. Any goroutine may call it at any time
 	// until the endpoint is freed.
+	//
+	// Peer -1 stands for any rank: the error is about one that has died before it left, or, once all
+	// others are lost, about one of these.
 	Lost(peer int) error
 }

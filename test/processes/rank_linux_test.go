@@ -54,6 +54,7 @@ func init() { // they know part
 		"messages":    (*part).messages,
 		"ring":        (*part).ring,
 		"room":        (*part).room,
+		"any source":  (*part).anySource,
 	}
 	for name := range works {
 		scenes[name] = (*part).work

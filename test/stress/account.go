@@ -36,7 +36,8 @@ type Outcome struct {
 	Err    string // "" if it succeeded
 	Closed bool   // the error is ErrClosed,
 	Lost   []int  // or PeerLostError with this rank of the job,
-	By     []int  // or AbortedError with this one
+	By     []int  // or AbortedError with this one,
+	Left   []int  // or TimeoutError of a receive from any rank, with these that have left
 	Failed bool   // the group had failed by then
 }
 
@@ -167,6 +168,10 @@ func (o *Outcome) blame(g *group, err error) {
 		o.By = rank(e.By)
 	} else if e, ok := errors.AsType[*transport.PeerLostError](err); ok {
 		o.Lost = rank(e.Rank)
+	} else if e, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		for _, r := range e.Left {
+			o.Left = append(o.Left, rank(r)...)
+		}
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)
 	}
@@ -276,6 +281,12 @@ func (c *checking) names(a *Account, o *Outcome) {
 		// A worker may fail after it has left: package dist tells its peers why.
 		if l := leaving(o.By); l == nil || l.Way != Abort && c.accounts[o.By[0]].Way != Fail {
 			c.report(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
+		}
+	case slices.Contains(o.Left, o.From):
+		for _, r := range o.Left {
+			if leaving([]int{r}) == nil {
+				c.report(a.Rank, "names: %v names rank %d of the job, which has not left", o, r)
+			}
 		}
 	default:
 		c.report(a.Rank, "names: %v is not an error of a departure", o)

@@ -59,20 +59,27 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 		d.open(members)
 	}
 
-	groups := slices.Clone(d.groups)
+	// A call after a departure fails the group, and that ends all messages. Where there are no calls,
+	// messages outlive departures.
+	groups, hasCalls := slices.Clone(d.groups), d.IntN(3) > 0
 	d.events(12, func(g *group, t drawings) {
 		switch n := d.IntN(100); {
-		case n < 60:
+		case n < 60 && hasCalls:
 			d.burst(g)
-		case n < 90:
+		case n < 40 || n >= 90:
+			t.fromAny(d, g)
+		case n < 80:
 			t.messages(d, g)
+
 		default:
 			t.exchange(d, g)
 		}
 	})
 
 	for _, i := range d.Perm(len(groups)) {
-		d.burst(groups[i])
+		if hasCalls {
+			d.burst(groups[i])
+		}
 		d.event++
 	}
 
@@ -125,7 +132,7 @@ func (d *drawing) burst(g *group) {
 // while a burst runs or is queued.
 func (d *drawing) leave(g *group, ways []Way) leave {
 	l := leave{event: 1 + d.IntN(d.event), way: ways[d.IntN(len(ways))], further: d.IntN(3)}
-	if bursts := d.bursts[g]; d.IntN(5) > 0 {
+	if bursts := d.bursts[g]; len(bursts) > 0 && d.IntN(5) > 0 {
 		b := bursts[len(bursts)-1-d.IntN(min(len(bursts), 2))]
 		if l.event = b.last + 1; d.IntN(2) == 0 {
 			l.event = b.first + d.IntN(b.last-b.first+1)

@@ -28,8 +28,8 @@
 //   - torn: a call succeeds on all ranks if all make it, and each rank that leaves the group
 //     leaves after its own part of the call, and of all earlier calls, has ended.
 //   - names: an error is a PeerLostError with a rank that has left by then, an AbortedError
-//     with a rank that has left and aborted or whose worker fails, or ErrClosed on a rank that
-//     has left.
+//     with a rank that has left and aborted or whose worker fails, ErrClosed on a rank that has
+//     left, or, of a receive from any rank, a TimeoutError that names all senders that have left.
 //   - dropped: the calls and sends that a worker has started before it returns without an error
 //     are completed, unless another worker has failed.
 //   - not counted: a Close or DestroyProcessGroup that drops calls or messages returns an error.

@@ -1,10 +1,13 @@
 package stress
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // sharedTags is the number of tags that all events use. Each event has a tag of its own as
@@ -136,6 +139,41 @@ func (n numbers[T]) gathering(d *drawing, g *group) {
 			checkAll = func() error { return nil } // the first checks all
 		}
 		return nil
+	})
+}
+
+// anyTimeout is how long a receive from any rank waits. It is short, since a rank that has left
+// ends no such receive.
+const anyTimeout = 20 * time.Millisecond
+
+// fromAny draws a message that its receiver takes from any rank. It is short: no part of it has
+// come when a receive ends by its timeout.
+func (n numbers[T]) fromAny(d *drawing, g *group) {
+	from, ahead, tag, length := d.IntN(g.size()), d.IntN(g.size()), sharedTags+d.event, d.IntN(2)
+	if ahead == 0 {
+		return
+	}
+	to, event := (from+ahead)%g.size(), d.event
+	text := fmt.Sprintf("from rank %d to rank %d, which takes it from any, of %d %v, tag %d, in %s", from, to, length, ccl.DTypeOf[T](), tag, g.name)
+	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
+	async, data := d.IntN(2) == 0, func() []T { return n.data(event, g.members[from], length) }
+	d.addAll(g.members[from], "send "+text, 1, func(i int) func(*run) error {
+		return n.send(g, what, i, async, data(), &event, to, tag)
+	})
+
+	d.add(g.members[to], "recv "+text, func(r *run) error {
+		var source int
+		var err error
+		x := make([]T, length)
+		e := n.receiving(g, what, 0, x, data(), &source)
+
+		for {
+			source, err = ccl.Recv(r.ctx, r.groups[g], x, ccl.AnySource, tag, ccl.WithTimeout(anyTimeout))
+			late, ok := errors.AsType[*transport.TimeoutError](err)
+			if !ok || slices.Contains(late.Left, from) || r.groups[g].Err() != nil {
+				return r.ended(e, err)
+			}
+		}
 	})
 }
 

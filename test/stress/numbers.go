@@ -30,6 +30,7 @@ type drawings interface {
 	messages(d *drawing, g *group)
 	gathering(d *drawing, g *group)
 	exchange(d *drawing, g *group)
+	fromAny(d *drawing, g *group)
 	crossing(d *drawing, g *group)
 }
 

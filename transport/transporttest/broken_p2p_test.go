@@ -29,6 +29,12 @@ var brokenP2P = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
 	{check: "P2P/Behind", what: "returns the rank that it waits for itself", hangs: true,
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return shortSighted{p} })},
+	{check: "P2P/Behind", what: "knows for whom no other rank waits", says: "AwaitedBy(1) is -1",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return selfish{p} })},
+	{check: "P2P/LostAny", what: "loses all with the first", says: "although ranks are left",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return pessimist{p} })},
+	{check: "P2P/LostAny", what: "loses no rank in particular", says: "although all other ranks have left",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return optimist{p} })},
 	{check: "P2P/Served", what: "follows a rank that was sent something", says: "stays in place",
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return credulousP2P{p} })},
 	{check: "P2P/GaveUp", what: "forgets a wait as it ends", says: "has just given up",
@@ -157,6 +163,23 @@ func (ep takesBack) Close() error {
 type shortSighted struct{ *naiveP2P }
 
 func (shortSighted) Behind(peer int) int { return peer }
+
+type selfish struct{ *naiveP2P }
+
+func (selfish) AwaitedBy(int) int { return -1 }
+
+type pessimist struct{ *naiveP2P }
+
+func (p pessimist) Lost(peer int) error { return p.naiveP2P.Lost(max(peer, 1)) }
+
+type optimist struct{ *naiveP2P }
+
+func (p optimist) Lost(peer int) error {
+	if peer < 0 {
+		return nil
+	}
+	return p.naiveP2P.Lost(peer)
+}
 
 type credulousP2P struct{ *naiveP2P }
 

@@ -100,6 +100,15 @@ func (p *naiveP2P) behind(peer int, waits func(who, on int) bool) int {
 	return peer
 }
 
+func (p *naiveP2P) AwaitedBy(peer int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if on := p.waitsFor[peer] - 1; on >= 0 && len(p.letters[[2]int{on, peer}]) == 0 {
+		return on
+	}
+	return -1
+}
+
 // goesOn ends the wait that this rank gave up.
 func (ep *naive) goesOn() {
 	if ep.gaveUp[ep.rank] {
@@ -115,6 +124,13 @@ func (p *naiveP2P) Lost(peer int) error {
 	switch {
 	case p.closed[p.rank]:
 		return transport.ErrClosed
+	case peer < 0:
+		for r, closed := range p.closed {
+			if r != p.rank && !closed {
+				return nil
+			}
+		}
+		return &transport.PeerLostError{Rank: (p.rank + 1) % p.n}
 	case p.closed[peer]:
 		return &transport.PeerLostError{Rank: peer}
 	}

@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/goccl/goccl/transport"
@@ -257,6 +258,38 @@ func p2pLeft(h *harness, n int) {
 	}
 }
 
+// p2pLostAny has all ranks but rank 0 leave, one after the other. Lost(-1) has to return an error
+// once none is left.
+func p2pLostAny(h *harness, n int) {
+	leaves := make([]*gate, n)
+	for i := range leaves {
+		leaves[i] = newGate(1)
+	}
+	h.run(func(r *rank) {
+		if r.number > 0 {
+			r.awaitGate(leaves[r.number])
+			failIfIn(r.Close(), "Close")
+			return
+		}
+
+		for peer := 1; peer < n; peer++ {
+			if err := r.P2P().Lost(-1); err != nil {
+				fail("Lost(-1) is %v, although ranks are left", err)
+			}
+			leaves[peer].pass()
+			for r.P2P().Lost(peer) == nil {
+				r.checkFailed()
+				r.P2P().Rest(returnFalse, true)
+			}
+		}
+
+		err := r.P2P().Lost(-1)
+		if lost, ok := errors.AsType[*transport.PeerLostError](err); !ok || lost.Rank < 1 || lost.Rank >= n {
+			fail("Lost(-1) is %v, although all other ranks have left", err)
+		}
+	})
+}
+
 // When the receiver gets its view of a message that the sender withdraws: before the withdrawal,
 // at the same time, or never, since it asks for it afterwards.
 const (
@@ -343,7 +376,7 @@ func (r *rank) viewOnce(moment int, viewed *gate) {
 }
 
 // p2pBehind builds a chain: ranks 1 to n-2 each wait for the next one, and rank n-1 does not
-// wait. Behind(1) on rank 0 has to return n-1.
+// wait. Behind(1) on rank 0 has to return n-1, and AwaitedBy of each rank the next one.
 func p2pBehind(h *harness, n int) {
 	ended := newGate(1)
 	h.run(func(r *rank) {
@@ -360,6 +393,15 @@ func p2pBehind(h *harness, n int) {
 				}
 			}()
 			r.untilBehind(1, n-1) // ranks 1 to n-2 rest
+			for peer := 1; peer < n; peer++ {
+				want := peer + 1
+				if peer == n-1 {
+					want = -1
+				}
+				if got := p.AwaitedBy(peer); got != want {
+					fail("AwaitedBy(%d) is %d instead of %d", peer, got, want)
+				}
+			}
 		default: // rests for the next rank
 			p.WaitFor(r.number + 1)
 			for !ended.isOpen() {

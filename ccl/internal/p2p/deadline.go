@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -17,13 +18,31 @@ func (e *Engine) wake() {
 	}
 }
 
-// setDeadline sets the deadline of a new transfer.
+// setDeadline sets the deadline of a new transfer, and when a receive from AnySource warns.
 func (e *Engine) setDeadline(t *Transfer) {
-	if t.Timeout > 0 {
-		now := time.Now()
-		t.deadline = now.Add(t.Timeout)
-		e.setTimer(t.deadline, now)
+	isAny := t.Peer == AnySource && t.Timeout != 0
+	if t.Timeout <= 0 && !isAny {
+		return
 	}
+	now := time.Now()
+	if t.Timeout > 0 {
+		t.deadline = now.Add(t.Timeout)
+	}
+	if isAny {
+		t.warnAt = now.Add(t.Timeout.Abs() / 2)
+	}
+	e.setTimer(t.alarm(), now)
+}
+
+// alarm returns when a transfer has to be looked at, zero if never.
+func (t *Transfer) alarm() time.Time { return earlier(t.warnAt, t.deadline) }
+
+// earlier returns the earlier time of those that are not zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // setTimer calls wake at the next deadline, unless it is zero or the timer ends earlier.
@@ -63,18 +82,61 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 	}
 
 	late := &transport.TimeoutError{By: e.rank, After: t.Timeout}
-	switch t.Peer {
+	switch from := e.sourceOf(t); from {
 	case e.rank:
-		late.Behind = []int{t.Peer}
+		late.Behind = []int{from}
 	case AnySource:
-		for r := range e.incoming {
-			if r != e.rank {
-				late.Behind = append(late.Behind, r)
-			}
+		late.Left, late.Waiting, late.Behind = e.sortRanks()
+		for i, r := range late.Behind {
+			late.Behind[i] = e.link.Behind(r)
 		}
 
+		if late.Behind = append(late.Behind, late.Left...); len(late.Behind) == 0 {
+			late.Behind = append(late.Behind, late.Waiting...)
+		}
+		slices.Sort(late.Behind)
+		late.Behind = slices.Compact(late.Behind)
+
 	default:
-		late.Behind = []int{e.link.Behind(t.Peer)}
+		late.Behind = []int{e.link.Behind(from)}
 	}
 	return late
+}
+
+// sortRanks returns the other ranks that have left the group, those that wait for this one, and the
+// rest, which could still send.
+func (e *Engine) sortRanks() (departed, waiting, others []int) {
+	for r := range e.incoming {
+		switch {
+		case r == e.rank:
+		case e.link.Lost(r) != nil:
+			departed = append(departed, r)
+		case e.waitsForThis(r):
+			waiting = append(waiting, r)
+		default:
+			others = append(others, r)
+		}
+	}
+	return departed, waiting, others
+}
+
+// waitsForThis reports whether a rank waits for this one, or for a rank that does.
+func (e *Engine) waitsForThis(rank int) bool {
+	for range e.incoming { // the waits may run in a circle beside this rank
+		if rank = e.link.AwaitedBy(rank); rank < 0 || rank == e.rank {
+			break
+		}
+	}
+	return rank == e.rank
+}
+
+// warn tells the owner of a receive from AnySource which ranks cannot send, if there are some. It
+// does so once, or each time that the timeout has passed if that ends nothing.
+func (e *Engine) warn(t *Transfer, now time.Time) {
+	if t.warnAt = (time.Time{}); t.Timeout < 0 {
+		t.warnAt = now.Add(-t.Timeout)
+	}
+	if departed, waiting, _ := e.sortRanks(); !t.visible && len(departed)+len(waiting) > 0 {
+		t.Owner.Warn(departed, waiting)
+	}
 }

@@ -46,6 +46,8 @@ type ended chan error
 
 func (e ended) Ended(cause error) { e <- cause }
 
+func (e ended) Warn(departed, waiting []int) {}
+
 func (e ended) wait(t *testing.T) error {
 	t.Helper()
 	select {

@@ -41,9 +41,11 @@ func (e *Engine) checkAll() {
 		if e.lost(t) != nil {
 			lost = append(lost, t)
 		}
-		if !t.deadline.IsZero() && (next.IsZero() || t.deadline.Before(next)) {
-			next = t.deadline
+
+		if !t.warnAt.IsZero() && !now.Before(t.warnAt) {
+			e.warn(t, now)
 		}
+		next = earlier(next, t.alarm())
 	})
 
 	if len(lost) > 0 {
@@ -59,26 +61,25 @@ func (e *Engine) checkAll() {
 }
 
 // lost returns why the other rank of a transfer is lost, nil if it is not. A receive from
-// AnySource is lost when all ranks are.
+// AnySource is lost when a rank has died, or all ranks are lost.
 func (e *Engine) lost(t *Transfer) error {
-	switch {
-	case t.Peer == e.rank:
+	switch from := e.sourceOf(t); from {
+	case e.rank:
 		return nil
-	case t.Peer != AnySource:
-		return e.link.Lost(t.Peer)
-	case t.visible:
-		return e.link.Lost(slices.IndexFunc(e.incoming, func(in incoming) bool { return in.recv == t }))
+	case AnySource:
+		return e.link.Lost(-1)
+	default:
+		return e.link.Lost(from)
 	}
+}
 
-	var err error
-	for r := range e.incoming {
-		if r != e.rank {
-			if err = e.link.Lost(r); err == nil || errors.Is(err, transport.ErrClosed) {
-				return err
-			}
-		}
+// sourceOf returns the other rank of a transfer. It is AnySource as long as such a receive has no
+// message.
+func (e *Engine) sourceOf(t *Transfer) int {
+	if t.Peer == AnySource && t.visible {
+		return slices.IndexFunc(e.incoming, func(in incoming) bool { return in.recv == t })
 	}
-	return err // nil in a group of one rank
+	return t.Peer
 }
 
 // mayBeLost is lost for a caller that does not make progress. It also notes whether t begins to
@@ -114,7 +115,8 @@ func (e *Engine) giveUp(t *Transfer, err error) {
 
 	for from := range e.incoming {
 		in := &e.incoming[from]
-		if in.recv == t || lost && in.recv == nil && !t.Sending && (t.Peer == from || t.Peer == AnySource) {
+		isLost := lost && !t.Sending && (t.Peer == from || t.Peer == AnySource && e.link.Lost(from) != nil)
+		if in.recv == t || isLost && in.recv == nil {
 			*in = incoming{lost: true}
 		}
 	}

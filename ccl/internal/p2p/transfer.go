@@ -13,7 +13,7 @@ const AnySource = math.MinInt
 // Request describes one send or receive.
 type Request struct {
 	Ctx     context.Context
-	Timeout time.Duration // 0: none
+	Timeout time.Duration // 0: none; negative: as well, but a receive from AnySource warns as often
 	Sending bool
 	Peer    int // the other rank; of a receive also AnySource
 	Tag     int
@@ -30,6 +30,9 @@ type Owner interface {
 	// Ended is called once, with nil if the transfer succeeded. It runs under the engine's
 	// lock: it must not call the engine. Afterwards the engine does not use the Request.
 	Ended(cause error)
+	// Warn is called when a receive from AnySource has waited for half of its timeout, and ranks have
+	// left or wait for this one. It runs under the engine's lock too.
+	Warn(departed, waiting []int)
 }
 
 // Transfer is a send or a receive in progress. Its owner sets the Request and then calls
@@ -40,6 +43,7 @@ type Transfer struct {
 	Waits bool // it was not complete at once, and the group had not failed
 
 	deadline time.Time   // zero: none
+	warnAt   time.Time   // likewise
 	unwatch  func() bool // ends the watch of Ctx; may be nil
 	visible  bool        // the other rank may see part of the message
 	sent     int         // bytes

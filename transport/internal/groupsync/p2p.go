@@ -112,23 +112,29 @@ func (l *P2P) Behind(peer int) int {
 	l.member.catchUp()
 
 	g := l.member.group
-	return l.member.followWaits(peer, func(who int) uint64 {
-		s := g.states[who]
-		if on := s.waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(g.states)) {
-			return on
-		}
-
-		edge := s.p2pWaitOn.Load() &^ gaveUp
-		on := edge & edgeRank
-		if on == 0 || on > uint64(len(g.states)) || on != uint64(who)+1 && edge != l.edgeTo(who, int(on)-1) {
-			return 0
-		}
-		return on
-	}, func(who int) bool {
+	return l.member.followWaits(peer, l.waitOf, func(who int) bool {
 		s := g.states[who]
 		return isAwake(&s.waitOn, g.processes, who) || isAwake(&s.p2pWaitOn, g.processes, g.p2p(who))
 	})
 }
+
+// waitOf returns 1 + the rank that a rank waits for, or 0.
+func (l *P2P) waitOf(who int) uint64 {
+	states := l.member.group.states
+	if on := states[who].waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(states)) {
+		return on
+	}
+
+	edge := states[who].p2pWaitOn.Load() &^ gaveUp
+	on := edge & edgeRank
+	if on == 0 || on > uint64(len(states)) || on != uint64(who)+1 && edge != l.edgeTo(who, int(on)-1) {
+		return 0
+	}
+	return on
+}
+
+// AwaitedBy implements transport.P2P.
+func (l *P2P) AwaitedBy(peer int) int { return int(l.waitOf(peer)) - 1 }
 
 // hasNews reports, once, whether Wake was called or events have occurred. It compares with the
 // events of the last Rest, not with those at the start of this one. (syncmodel, P2P:
@@ -168,8 +174,34 @@ func (l *P2P) Lost(peer int) error {
 	switch r := l.member; {
 	case r.isClosed.Load():
 		return transport.ErrClosed
+	case peer < 0:
+		if peer = l.findLost(); peer >= 0 {
+			return r.lostError(peer)
+		}
 	case l.isDead[peer].Load() || r.group.HasDeparted(peer):
 		return r.lostError(peer)
 	}
 	return nil
+}
+
+// findLost returns a rank that has died before it left, or if all others are lost, one of them;
+// otherwise -1.
+func (l *P2P) findLost() int {
+	lost, isAnyThere := -1, false
+	for peer := range l.isDead {
+		switch hasLeft := l.member.group.HasDeparted(peer); {
+		case peer == l.member.rank:
+		case hasLeft:
+			lost = peer
+		case l.isDead[peer].Load():
+			return peer
+		default:
+			isAnyThere = true
+		}
+	}
+
+	if isAnyThere {
+		return -1
+	}
+	return lost
 }
