@@ -35,31 +35,37 @@
 // must call Reexecuted first.
 //
 // Output goes through the launcher line by line, also to files if Spec.Tee names a directory, or
-// only to files. The last lines of a rank and the message of a crash are kept for the error of the
-// job.
+// only to files. A line without an end is shown after a second. The last lines of a rank and the
+// message of a crash are kept for the error of the job.
 //
 // # Concurrency
 //
-// Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the processes
-// that it has started, not for other children of this process. Orphans of ranks that become its
-// children, if it is process 1 of a container, are waited for by their group. One goroutine may
-// remain: one that reads standard input, if that is a terminal.
+// Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the
+// processes that it has started, not for other children of this process. Orphans of ranks that
+// become its children, if it is process 1 of a container, are waited for by their group when the
+// rank ends; and at any time, in any group, if Spec.OwnsChildren. One goroutine may remain: one
+// that reads standard input, if that is a terminal.
 //
 // # Failure
 //
-// A rank fails if its status is not 0 or a signal ends it, and the job fails with its first rank:
-// the groups of the others get SIGTERM and, after the grace period, SIGKILL. The end of Run's
-// context ends the job in the same way. Run then returns an *EndedError. It names the root cause,
-// which is often not the first rank to end: ranks that use goccl report why they fail (see package
+// A rank fails if its status is not 0 or a signal ends it, or if another process has reported its
+// failure, as behind a pipe that ends with status 0. The job fails with its first rank: the groups
+// of the others get SIGTERM and, after the grace period, SIGKILL. The end of Run's context ends
+// the job in the same way. Run then returns an *EndedError. It names the root cause, which is
+// often not the first rank to end: ranks that use goccl report why they fail (see package
 // internal/launchenv), each to a file in a directory of the job; function blame evaluates the
-// reports. Before the SIGTERM a rank to blame has half a second to end by itself, since its end and
-// its output are the best information.
+// reports. Before the SIGTERM a rank to blame has half a second to end by itself, since its end
+// and its output are the best information.
 //
 // A rank that others have waited for, and that handles SIGQUIT, gets it in place of SIGTERM, since
 // Go programs then write their stacks. The launcher keeps these for the error and shows none of
 // them; the status with which that rank ends is not its own.
 //
+// A rank that ends with status 0 fails nothing, but ranks that would wait for it in
+// dist.InitProcessGroup find its end in the job's directory, and fail.
+//
 // A signal to the launcher is forwarded to all groups; after the grace period, or at a second
-// interrupt, they are killed. If the job cannot start, the error is a *RefusedError. Both errors
-// have an exit status for the program.
+// interrupt, they are killed. SIGUSR1 and SIGUSR2 go to the processes that handle them, and end
+// nothing. If the job cannot start, the error is a *RefusedError. Both errors have an exit status
+// for the program.
 package launcher

@@ -34,9 +34,10 @@
 // Each rank holds a lock on one byte of the file for as long as it lives. Locks work across pid
 // namespaces. A rank that waits checks the locks of its peers now and then.
 //
-// A rank that cannot open the job's file tells the others by a symbolic link beside it, which it
-// removes after a second. A rank that cannot open a group's file tells them in the arena of the
-// parent group.
+// A rank that cannot open the job's file, or is of another size, tells the others by a symbolic
+// link beside it, which it removes after a second. A rank that cannot open a group's file tells
+// them in the arena of the parent group. Ranks of different users never open one file; some of them
+// can tell that they are of one job.
 //
 // Ranks poll if together they may use one core per rank. Otherwise they yield for a while, then
 // sleep on a futex in the arena. Of two ranks that poll on one core, one moves to another core that
