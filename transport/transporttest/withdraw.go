@@ -125,14 +125,11 @@ func withdrawCompleted(h *harness, n int) {
 // stagingResolved is completedAfterFailure of calls that end with a Flip.
 func stagingResolved(h *harness, n int) {
 	completedAfterFailure(h, n, &ending{
-		await: func(r *rank) error {
-			r.Staging().PutInput(data(16, r.number), 0, 0)
-			return r.Staging().Flip()
-		},
+		await:   func(r *rank) error { putInput(r, nil, noRank); return flip(r, nil, noRank) },
 		resolve: func(r *rank) bool { return r.Staging().ResolveFlip() || r.Withdraw() },
 		check: func(r *rank) {
 			for q := range n {
-				checkSame(r.Staging().Input(q, 16), data(16, q), "Input(%d)", q)
+				checkSame(r.Staging().Input(q, 1), data(1, q), "Input(%d)", q)
 			}
 		},
 	})
