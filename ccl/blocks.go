@@ -109,7 +109,9 @@ func (b *blocks) checkIn(buffer string, n int) error {
 	}
 
 	if n < end {
-		return b.lengthError(buffer, end, n).orMore()
+		short := b.lengthError(buffer, end, n)
+		short.OrMore = true
+		return short
 	}
 	if r, s, ok := layout.Overlap(b.counts, b.displs); ok {
 		return &InvalidArgumentError{b.operation, fmt.Sprintf("the places of ranks %d and %d in %s overlap", r, s, buffer)}

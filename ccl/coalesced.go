@@ -76,7 +76,7 @@ func (e *engine) checkCoalesced(a *arguments, tensors []Buffer) error {
 
 	e.scratch.spans = spans
 	if total == 0 {
-		return (&InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}).orMore()
+		return &InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0, OrMore: true}
 	}
 	slices.SortFunc(spans, comparePlaces)
 	for i := range len(spans) - 1 {

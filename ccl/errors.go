@@ -235,12 +235,6 @@ func (e *InvalidBufferSizeError) reason() string {
 	return text
 }
 
-// orMore makes Expected the least length.
-func (e *InvalidBufferSizeError) orMore() error {
-	e.OrMore = true
-	return e
-}
-
 // InvalidRootError reports that a root is not a rank of the group.
 type InvalidRootError struct{ Root, Size int }
 

@@ -33,14 +33,25 @@ func (c *Communicator) core() *engine {
 // It reports false, and keeps nothing, if c was closed before or New has not made it.
 // Holds count: Retain may be called several times, each with a Release.
 func (c *Communicator) Retain() bool {
-	return c != nil && c.engine.holds.retain()
+	if c == nil || !c.engine.holds.life.HoldOpen() {
+		return false
+	}
+	c.engine.holds.retained.Add(1)
+	return true
 }
 
 // Release ends what a successful Retain has begun. The last use of a closed communicator frees its
 // memory. Without such a Retain it does nothing.
 func (c *Communicator) Release() {
-	if c != nil {
-		c.engine.holds.endRetain()
+	if c == nil {
+		return
+	}
+	h := &c.engine.holds
+	for n := h.retained.Load(); n > 0; n = h.retained.Load() {
+		if h.retained.CompareAndSwap(n, n-1) {
+			_ = h.drop() // Close has returned already
+			return
+		}
 	}
 }
 
@@ -75,25 +86,6 @@ func (h *holds) holdFor(operation string) error {
 		return h.closed(operation)
 	}
 	return nil
-}
-
-// retain is Retain.
-func (h *holds) retain() bool {
-	if !h.life.HoldOpen() {
-		return false
-	}
-	h.retained.Add(1)
-	return true
-}
-
-// endRetain is Release.
-func (h *holds) endRetain() {
-	for n := h.retained.Load(); n > 0; n = h.retained.Load() {
-		if h.retained.CompareAndSwap(n, n-1) {
-			_ = h.drop() // Close has returned already
-			return
-		}
-	}
 }
 
 // drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.

@@ -34,15 +34,8 @@ const (
 	BXor
 )
 
-// builtin are the operations by their Op, with their numbers in package reduce.
-var builtin = [...]struct {
-	name string
-	op   reduce.Op
-}{
-	Sum: {"sum", reduce.Sum}, Avg: {"avg", reduce.Avg}, Product: {"product", reduce.Product},
-	Min: {"min", reduce.Min}, Max: {"max", reduce.Max},
-	BAnd: {"band", reduce.BAnd}, BOr: {"bor", reduce.BOr}, BXor: {"bxor", reduce.BXor},
-}
+// isBuiltin reports whether o is one of the constants. They have the numbers of package reduce.
+func (o Op) isBuiltin() bool { return o <= BXor }
 
 // The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstFactor
 // on, it is a PremulSum: the bits of the factor xor nanBits. The numbers below
@@ -111,8 +104,8 @@ func (o Op) user() *userOp {
 
 // String returns the name that ccl.yaml and error messages use, such as "sum".
 func (o Op) String() string {
-	if o < Op(len(builtin)) {
-		return builtin[o].name
+	if o.isBuiltin() {
+		return reduce.Op(o).String()
 	}
 	if factor, ok := o.factor(); ok {
 		return fmt.Sprintf("premul_sum(%v)", factor)
@@ -150,8 +143,8 @@ func (o Op) kernelOp() Op {
 
 // reduction returns o's number in package reduce, or the function that replaces it.
 func (o Op) reduction() (op reduce.Op, user reducer.Func) {
-	if o < Op(len(builtin)) {
-		return builtin[o].op, nil
+	if o.isBuiltin() {
+		return reduce.Op(o), nil
 	}
 	return 0, o.user().run
 }
@@ -187,7 +180,7 @@ func (o Op) Check(coll Collective, d DType) error {
 		return fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
 
-	if o < Op(len(builtin)) && reduce.Defined(d.reduce(), builtin[o].op) {
+	if o.isBuiltin() && reduce.Defined(d.reduce(), reduce.Op(o)) {
 		return nil
 	}
 
@@ -198,7 +191,7 @@ func (o Op) Check(coll Collective, d DType) error {
 	switch {
 	case o == Min || o == Max:
 		why = "complex numbers have no order"
-	case o < Op(len(builtin)):
+	case o.isBuiltin():
 		why = "only integers have it"
 	case premul && !reduce.CanScale(d.reduce(), factor):
 		why = "the factor is not an integer of that type"

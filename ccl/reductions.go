@@ -156,7 +156,7 @@ func (a *arguments) checkReduction(recv Buffer, opts []CallOption) error {
 	case len(send.data) != len(recv.data):
 		return &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).recv, Expected: send.Len(), Actual: recv.Len()}
 	case len(send.data) == 0:
-		return (&InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).send, Expected: 1, Actual: 0}).orMore()
+		return &InvalidBufferSizeError{Operation: a.coll.String(), Buffer: namesOf(a.coll, opts).send, Expected: 1, Actual: 0, OrMore: true}
 	case !same(send.data, recv.data) && overlap(send.data, recv.data):
 		return overlapError(a.coll.String(), namesOf(a.coll, opts), "the same slice or disjoint")
 	}

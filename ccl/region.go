@@ -165,7 +165,7 @@ func (e *engine) region(ctx context.Context, coll Collective, dtype DType, count
 
 	switch {
 	case count < least:
-		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
+		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count, OrMore: true}))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
 		return e.end(e.rejectCall(&arguments{coll: coll, dtype: dtype}, nil, &transport.AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
