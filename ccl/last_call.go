@@ -53,7 +53,7 @@ func (l LastCall) String() string {
 
 	// In the order of events.
 	isThis := s.isThis && !l.Rejected
-	add(s.isElsewhere, are+" on another node, where goccl inspect shows the calls")
+	add(s.isElsewhere, are+" on another node, whose records this rank cannot read (GOCCL_FLIGHT=DIR writes them)")
 	add(s.isSilent, "made no call of this group")
 	add(l.Seq > 0 && !isThis, fmt.Sprintf("last made call %d", l.Seq)+l.what())
 	add(isThis, "came to this call"+l.what())
@@ -100,8 +100,7 @@ func lastTexts(all []LastCall) (texts []string) {
 	isOut := false
 	for _, l := range all {
 		texts = append(texts, l.String())
-		s := &l.standing
-		isOut = isOut || s.hasSteps && (s.hasLeft || s.isElsewhere || l.Others != nil) ||
+		isOut = isOut || l.standing.hasSteps && (l.standing.hasLeft || l.standing.isElsewhere || l.Others != nil) ||
 			slices.ContainsFunc(l.Others, func(other LastCall) bool { return other.standing.hasSteps })
 	}
 	if isOut {
@@ -121,7 +120,7 @@ func (l *records) lastCalls(ranks []int, seq uint64, areLost bool) (all []LastCa
 			continue // the failure comes from shared memory
 		}
 		last, ok := l.lastCall(r)
-		if !ok {
+		if !ok || areLost && last.standing.isElsewhere {
 			continue
 		}
 		s := &last.standing
@@ -179,7 +178,7 @@ func (l *records) lastCall(rank int) (last LastCall, ok bool) {
 
 	last.Others = others
 	last.standing.isIdle = others == nil && read.Hidden == 0 && !last.isOpen() &&
-		!slices.ContainsFunc(read.Messages, func(m flight.Message) bool { return !m.State.HasEnded() })
+		!slices.ContainsFunc(read.Messages, func(m flight.Message) bool { return m.State != flight.StateDone })
 	return last, ok || others != nil
 }
 
@@ -211,5 +210,5 @@ func lastOf(calls []flight.Call) (last LastCall) {
 
 // isOpen reports whether ranks have begun the call and not ended it, or have failed in it.
 func (l *LastCall) isOpen() bool {
-	return l.Seq > 0 && (!l.standing.state.HasEnded() || l.standing.state == flight.StateFailed)
+	return l.Seq > 0 && l.standing.state != flight.StateDone && !l.Rejected
 }

@@ -87,6 +87,10 @@ func TestMissingIsInNoCall(t *testing.T) {
 		// One that waits for a message is not said to be idle.
 		g = group(t, connect, 2)
 		work := ccl.Irecv(bg, g[1], make([]int, 1), 0, 0)
+		require.Eventually(t, func() bool { // it is recorded when it moves
+			last, _ := ccl.LastCallOf(g[0], 1)
+			return !strings.Contains(last.String(), "in no call")
+		}, patient, time.Millisecond)
 		err = g[0].Barrier(bg, soon)
 		require.True(t, strings.HasSuffix(err.Error(), "; rank 1 made no call of this group"), err)
 		require.Error(t, work.Wait(bg), "the group has failed")

@@ -9,8 +9,7 @@ import (
 // Options are the choices of a Reducer; the zero value has torch's defaults, except that buffers
 // are broadcast by New only. They are the same on all ranks.
 type Options struct {
-	// Name is part of the name of the Reducer's group in errors, logs and the flight recorder; "":
-	// "ddp". A program with several Reducers gives them different names.
+	// Name is that of the Reducer in errors, logs and the flight recorder; "": "ddp".
 	Name string
 
 	// BucketBytes is the size at which a bucket ends; 0: 25 MiB. FirstBucketBytes is that of the

@@ -14,7 +14,7 @@ import (
 //
 // Groups are independent: calls of different groups may overlap, in different
 // goroutines, and if one group fails the others continue. Errors of a group's calls use
-// group ranks and name the group.
+// group ranks and name the group, with the label of NewGroup (WithLabel).
 //
 // *InvalidArgumentError rejects an unknown rank, a repeated rank, and an empty list. If
 // ranks pass different lists, all get *MismatchError. If the group cannot be set up, its
