@@ -93,8 +93,8 @@ func (l *records) startRecorder(dir string, times bool) error {
 	})
 }
 
-// sleeper is implemented by the endpoints of all transports here: a wait that goes on asleep, after
-// it has polled for some time, calls f first.
+// sleeper is implemented by the endpoints of processes: a wait that goes on asleep, after it has
+// polled for some time, calls f first.
 type sleeper interface {
 	BeforeSleep(f func(waited time.Duration))
 }

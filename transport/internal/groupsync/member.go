@@ -60,8 +60,13 @@ func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
 func (r *Member) Rank() int { return r.rank }
 
 // BeforeSleep sets what a wait calls before it sleeps, with how long it has polled. It is for the
-// goroutine of the calls, before the first of them.
-func (r *Member) BeforeSleep(f func(waited time.Duration)) { r.beforeSleep = f }
+// goroutine of the calls, before the first of them. Between goroutines it does nothing: they sleep
+// and wake in little more time than a clock takes.
+func (r *Member) BeforeSleep(f func(waited time.Duration)) {
+	if r.group.processes != nil || r.group.remote != nil {
+		r.beforeSleep = f
+	}
+}
 
 // Size returns the number of ranks.
 func (r *Member) Size() int { return len(r.group.states) }
