@@ -91,8 +91,8 @@ type CallOption struct {
 func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
 // WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever: a
-// collective then warns after half of the configured timeout, and each time that as long has passed
-// (WithLogger).
+// collective, or a receive from AnySource, then warns after half of the configured timeout, and
+// each time that as long has passed (WithLogger).
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors

@@ -35,8 +35,8 @@ func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 // WithCallTimeout overrides the configured timeout for one call. 0 is ignored. Ranks may use
 // different timeouts.
 //
-// A negative d waits forever; a collective then warns as often as the configured timeout passes
-// (WithLogger).
+// A negative d waits forever; a collective, or a receive from AnySource, then warns as often as the
+// configured timeout passes (WithLogger).
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, the same

@@ -32,7 +32,7 @@ func Renumber(err error, members []int) error {
 		return &PeerLostError{Rank: renumber(lost.Rank), PID: lost.PID}
 	}
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return &TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: renumber(late.By), Seq: late.Seq, After: late.After}
+		return &TimeoutError{all(late.Missing), all(late.Behind), all(late.Left), all(late.Waiting), renumber(late.By), late.Seq, late.After}
 	}
 	if aborted, ok := errors.AsType[*AbortedError](err); ok {
 		return &AbortedError{By: renumber(aborted.By), Cause: aborted.Cause}
