@@ -55,7 +55,8 @@
 // often not the first rank to end: ranks that use goccl report why they fail (see package
 // internal/launchenv), each to a file in a directory of the job; function blame evaluates the
 // reports. Before the SIGTERM a rank to blame has half a second to end by itself, since its end
-// and its output are the best information.
+// and its output are the best information. If it had not joined the others, these have 0.1 s to
+// fail alike.
 //
 // A rank that others have waited for, and that handles SIGQUIT, gets it in place of SIGTERM, since
 // Go programs then write their stacks. The launcher keeps these for the error and shows none of

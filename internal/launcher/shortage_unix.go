@@ -21,17 +21,18 @@ func countShortages() shortages {
 // describe says of what the control groups had too little since then, which may be why a process
 // ended: of memory if it was killed. It returns "" if they had enough.
 func (s shortages) describe(isKilled bool) string {
-	now := countShortages()
-	for file, n := range now.memory {
-		if isKilled && n > s.memory[file] {
-			limit := cgroup.MemoryLimit("")
-			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
-		}
+	event, before := cgroup.OutOfProcesses, s.processes
+	if isKilled {
+		event, before = cgroup.OutOfMemory, s.memory
 	}
 
-	for file, n := range now.processes {
-		if !isKilled && n > s.processes[file] {
-			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s)", n-s.processes[file], file)
+	for file, n := range event.Counts("") {
+		switch limit := cgroup.MemoryLimit(""); {
+		case n <= before[file]:
+		case isKilled:
+			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
+		default:
+			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s)", n-before[file], file)
 		}
 	}
 	return ""
@@ -54,21 +55,16 @@ func reserveThreads(ranks int) error {
 			free.Value, free.File, ranks, needed)
 	}
 
-	// They exist at the same time.
-	var started, ended sync.WaitGroup
-	release := make(chan struct{})
+	var started sync.WaitGroup
 	started.Add(threads)
 	for range threads {
-		ended.Go(func() {
+		go func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			started.Done()
-			<-release
-		})
+			started.Wait() // all threads exist at the same time
+		}()
 	}
-
 	started.Wait()
-	close(release)
-	ended.Wait()
 	return nil
 }

@@ -22,7 +22,7 @@ type outcome struct {
 	status   int      // exit status of goccl run
 	torchrun string   // torchrun's report of that rank: number, exit status and message
 	last     string   // the last line of every other rank, and torchrun's report of one
-	group    string   // the kind of a control group in which the job runs, or ""
+	group    string   // what a control group limits: "memory" of the job, "pids" of rank 2, or ""
 	limit    string   // of that
 }
 
@@ -45,8 +45,8 @@ var allOutcomes = []outcome{
 		[]string{differs}, 1, differs, differs, "", ""},
 	{"memory", "rank 2 (pid …) was the first to fail, after …: SIGKILL (killed); the control group ran out of memory: …",
 		nil, 137, "rank 2, status -9: ", lost, "memory", "268435456"},
-	{"threads", "rank 2 (pid …) was the first to fail, after …: exit status 2; the control group refused … processes or threads …",
-		[]string{"runtime…thread…"}, 2, "rank 2, status 2: ", lost, "pids", "300"},
+	{"threads", "rank 2 (pid …) was the first to fail, after …: exit status 2",
+		[]string{"runtime…thread…"}, 2, "rank 2, status 2: ", lost, "pids", "100"},
 	{"files", "rank 2 (pid …) was the first to fail, after …: exit status 1",
 		[]string{"too many open files"}, 1, few, few, "", ""},
 	{"another timeout", "rank 2 (pid …) has another configuration than the others: the job failed after …",
@@ -110,8 +110,11 @@ func (o *outcome) count(t *testing.T, by starter, random *rand.Rand) string {
 		culprit, step := random.IntN(failingRanks), random.IntN(steps)
 		part := fmt.Sprintf("%s=%s %d %d", failingVariable, strings.ReplaceAll(o.failure, " ", "-"), culprit, step)
 		t.Run(fmt.Sprintf("%s/%T/%d/rank %d in step %d", o.failure, by, i, culprit, step), func(t *testing.T) {
-			wrong := ""
-			if wrong, able = by.start(t, o, culprit, append(clean(os.Environ()), part)); !able {
+			wrong, environment := "", append(clean(os.Environ()), part)
+			if o.group == "pids" {
+				environment = append(environment, groupVariable+"="+makeGroup(t, o.group, o.limit))
+			}
+			if wrong, able = by.start(t, o, culprit, environment); !able {
 				t.Skip("it is not installed")
 			}
 			if wrong != "" {

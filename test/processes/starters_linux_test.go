@@ -105,10 +105,10 @@ func (torchrun) start(t *testing.T, o *outcome, culprit int, environment []strin
 	return "", true
 }
 
-// limitTo makes a command run in the control group of the outcome, if that has one.
+// limitTo makes a command run in the control group of the outcome, if that limits all of it.
 func (o *outcome) limitTo(t *testing.T, c *exec.Cmd) {
 	t.Helper()
-	if o.group != "" {
+	if o.group == "memory" {
 		inGroup(t, c, o.group, o.limit)
 	}
 }
