@@ -38,8 +38,8 @@ func (e *CallError) Error() string {
 }
 
 // Reason returns the text of err without the package and the operation, for a text that has them
-// already. That of a *CollectiveFailedError stays whole, and so does that of an error that wraps
-// one of this package with words of its own.
+// already. That of a *CollectiveFailedError keeps the operation. That of an error that wraps one of
+// this package with words of its own stays whole.
 func Reason(err error) string {
 	if e, ok := err.(interface{ reason() string }); ok {
 		return e.reason()
@@ -49,7 +49,7 @@ func Reason(err error) string {
 
 func (e *CallError) reason() string {
 	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as Error
-		return failed.text(e)
+		return failed.reason(e)
 	}
 	return Reason(e.Err) + e.about()
 }

@@ -47,7 +47,7 @@ func TestCallErrorSaysWhere(t *testing.T) {
 			File: file, Line: line + 1, Err: call.Err,
 		}, *call)
 		require.Equal(t, `ccl: all_reduce "grads of block 3" of 8 float32 by direct, call 2 at LINE, rank 0: `+
-			"timed out after 1ms in call 2: waited for rank 1, which did not make this call; "+
+			"timed out after 1ms in call 2: waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); "+
 			`rank 1 last made call 1, all_reduce "grads of block 3" of 8 float32, and rejected it, and is in no call`, withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
@@ -67,7 +67,7 @@ func TestCallErrorSaysLastCall(t *testing.T) {
 		})...))
 		err := sum(g[0], 7, ccl.WithTimeout(time.Millisecond))
 		require.Equal(t, "ccl: all_reduce of 7 float32 by direct, call 3 at LINE, rank 0: timed out after 1ms in call 3: "+
-			"waited for ranks 1, 2, which did not make this call; ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", withoutLines(err))
+			"waited for ranks 1, 2, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Len(t, failed.Last, 1)
@@ -123,7 +123,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		_, err := ccl.Recv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithLabel("halo"), ccl.WithTimeout(time.Millisecond))
-		require.Equal(t, `ccl: recv "halo" of 7 int32 at LINE, rank 0: from rank 1, tag 5: timed out after 1ms: rank 0 waited for rank 1 inside this call`,
+		require.Equal(t, `ccl: recv "halo" of 7 int32 at LINE, rank 0: from rank 1, tag 5: timed out after 1ms: rank 0 waited for rank 1 inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)`,
 			withoutLines(err))
 		err = ccl.Send(bg, g[0], []int8{1}, 1, -1, ccl.WithLabel("halo"))
 		require.Equal(t, `ccl: send: the tag is -1, and must not be negative ("halo" at LINE)`, withoutLines(err))
@@ -132,7 +132,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 		_, _, err = ccl.RecvBytes(bg, g[0], 1, 0, 10, ccl.WithTimeout(time.Millisecond))
 		require.Contains(t, withoutLines(err), "ccl: recv at LINE, rank 0: ")
 		err = ccl.Irecv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithTimeout(time.Millisecond)).Wait(bg)
-		require.Contains(t, withoutLines(err), "inside this call (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)")
+		require.Contains(t, withoutLines(err), "inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call) (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)")
 	})
 }
 

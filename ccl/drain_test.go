@@ -74,7 +74,7 @@ func TestDrain(t *testing.T) {
 			return g[0].Drain(bg)
 		})
 		require.NoError(t, errs[1])
-		require.EqualError(t, errs[0], "1 receive has not ended (recv from rank 1, tag 7): call Wait of its Work before the communicator is closed")
+		require.EqualError(t, errs[0], "1 receive has not ended (recv from rank 1, tag 7): wait for it before the group is closed, by Wait of its Work, or of the Reducer that has started it")
 		for i, w := range works[:5] {
 			select {
 			case <-w.Done():
@@ -117,7 +117,7 @@ func TestCloseCounts(t *testing.T) {
 		err := g[0].Close()
 		requireUnfinished(t, ccl.UnfinishedError{Calls: 3, Sends: 2, Receives: 1}, err)
 		require.EqualError(t, err, "3 calls, 2 sends and 1 receive have not ended "+
-			"(barrier; all_reduce; send to rank 1, tag 1; recv from rank 1, tag 7): call Wait of each Work before the communicator is closed")
+			"(barrier; all_reduce; send to rank 1, tag 1; recv from rank 1, tag 7): wait for each before the group is closed, by Wait of its Work, or of the Reducer that has started it")
 		require.NoError(t, g[0].Close())
 		for _, w := range works {
 			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
@@ -210,7 +210,7 @@ func TestUnfinishedNames(t *testing.T) {
 		}
 		err := g[0].Close()
 		require.EqualError(t, err, `3 calls and 32 receives have not ended (all_reduce "bucket 0"; all_reduce "bucket 1"; all_reduce "bucket 2"; `+
-			`recv "weights" from any rank, tag 3; and others): call Wait of each Work before the communicator is closed`)
+			`recv "weights" from any rank, tag 3; and others): wait for each before the group is closed, by Wait of its Work, or of the Reducer that has started it`)
 		var unfinished *ccl.UnfinishedError
 		require.ErrorAs(t, err, &unfinished)
 		require.Len(t, unfinished.Works, 16)

@@ -53,9 +53,12 @@ type CollectiveFailedError struct {
 func (e *CollectiveFailedError) Error() string { return e.text(&CallError{}) }
 
 // text returns the text of e with what call knows.
-func (e *CollectiveFailedError) text(call *CallError) string {
+func (e *CollectiveFailedError) text(call *CallError) string { return "ccl: " + e.reason(call) }
+
+// reason is text without the package.
+func (e *CollectiveFailedError) reason(call *CallError) string {
 	var b strings.Builder
-	b.WriteString("ccl: " + callText(e.Operation, call.Label, call.DType, call.Count, e.Algorithm))
+	b.WriteString(callText(e.Operation, call.Label, call.DType, call.Count, e.Algorithm))
 	if e.Seq > 0 {
 		fmt.Fprintf(&b, ", call %d", e.Seq)
 	}
@@ -218,14 +221,14 @@ func (e *KernelPanicError) Unwrap() error {
 // InvalidBufferSizeError reports that the length of a buffer, in elements, is not the one that the
 // call needs.
 type InvalidBufferSizeError struct {
-	Operation string
+	Operation string // as in InvalidArgumentError
 	Buffer    string // the argument's name, such as "send" or "counts"; see WithTorchNames
 	Expected  int
 	Actual    int
 	OrMore    bool // Expected is the least length
 }
 
-func (e *InvalidBufferSizeError) Error() string { return "ccl: " + e.Operation + ": " + e.reason() }
+func (e *InvalidBufferSizeError) Error() string { return prefix(e.Operation) + e.reason() }
 
 func (e *InvalidBufferSizeError) reason() string {
 	text := fmt.Sprintf("%s has %d elements, want %d", e.Buffer, e.Actual, e.Expected)
@@ -243,12 +246,21 @@ func (e *InvalidRootError) Error() string {
 }
 
 // InvalidArgumentError reports an argument that is invalid for a reason without an error type of
-// its own, such as buffers that overlap.
+// its own, such as buffers that overlap. An operation of another package begins with the name of
+// that: "ddp.New".
 type InvalidArgumentError struct{ Operation, Message string }
 
-func (e *InvalidArgumentError) Error() string { return "ccl: " + e.Operation + ": " + e.Message }
+func (e *InvalidArgumentError) Error() string { return prefix(e.Operation) + e.Message }
 
 func (e *InvalidArgumentError) reason() string { return e.Message }
+
+// prefix returns how the text of an error about the arguments of an operation begins.
+func prefix(operation string) string {
+	if room, name, ok := strings.Cut(operation, "."); ok {
+		return room + ": " + name + ": "
+	}
+	return "ccl: " + operation + ": "
+}
 
 // bufferNames are the names of a call's buffers in its errors.
 type bufferNames struct{ send, recv string }

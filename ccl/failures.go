@@ -53,12 +53,21 @@ func (e *engine) failed(coll Collective, err error) error {
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
 func (e *engine) failedBefore(coll Collective) *CallError {
-	failed := e.failures.failureError(coll, e.before, "the group has failed before; destroy it and initialize it again")
+	failed := e.failures.failureError(coll, e.before, e.failures.remedy())
 	failed.Seq = e.number(e.seq + 1) // it consumes no number: every rank numbers it as the next call
 	made := e.failedCall(failed, e.before)
 	made.Seq = failed.Seq
 	failed.Err = &poisoned{failed.Err}
 	return made
+}
+
+// remedy says what to do after a failure. The group may be that of a Reducer, which a program does
+// not see.
+func (s *failures) remedy() string {
+	if s.name == "" {
+		return "the group has failed before; destroy it and initialize it again"
+	}
+	return "the group has failed before; close it, or what has made it, and make it again"
 }
 
 // failedCall returns the error of the current call because of f, and gives it to WithFailures.

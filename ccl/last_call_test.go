@@ -52,7 +52,7 @@ func TestCallErrorSaysWhereTheMissingIs(t *testing.T) {
 		made := splits(t, g, "outer", "inner")
 		end := waiting(t, made[1][1], g[0])
 		_, err := g[0].Split(bg, 0, 0, soon)
-		require.True(t, strings.HasSuffix(err.Error(), `waited for rank 1, which did not make this call; rank 1 last made call 1, split "outer" by the engine, `+
+		require.True(t, strings.HasSuffix(err.Error(), `waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); rank 1 last made call 1, split "outer" by the engine, `+
 			`and is in call 1, barrier "elsewhere" on group "inner" of ranks 0, 1, made by call 1 of the group "outer" of ranks 0, 1, made by call 1`), err)
 		failed := requireFailed(t, err)
 		require.Len(t, failed.Last[0].Others, 1)
@@ -114,7 +114,7 @@ func TestMissingRankOfManyGroups(t *testing.T) {
 		err = made[7][0].Barrier(bg, soon)
 		require.True(t, strings.HasSuffix(err.Error(), "; rank 1 made no call of this group"), err)
 		err = made[99][0].Barrier(bg, soon)
-		require.True(t, strings.HasSuffix(err.Error(), "which did not make this call"), err)
+		require.True(t, strings.HasSuffix(err.Error(), "which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)"), err)
 		for _, all := range made {
 			require.NoError(t, errors.Join(all[0].Close(), all[1].Close()))
 		}
@@ -200,7 +200,7 @@ func TestMissingHasBegunTheCall(t *testing.T) {
 		require.NoError(t, errors.Join(each(2, func(r int) error { return g[r].Barrier(bg) })...))
 		ends[1].enter = make(chan struct{})
 		end := waiting(t, g[1], g[0])
-		require.ErrorContains(t, g[0].Barrier(bg, soon), `timed out after 100ms in call 2: waited for rank 1, which did not make this call; `+
+		require.ErrorContains(t, g[0].Barrier(bg, soon), `timed out after 100ms in call 2: waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); `+
 			`rank 1 came to this call, barrier "elsewhere", and did not enter it`)
 		close(ends[1].enter)
 		require.NoError(t, <-end, "rank 0 had come")

@@ -41,15 +41,16 @@ func (e *UnfinishedError) Error() string {
 			parts = append(parts, fmt.Sprintf("%d %ss", n, what))
 		}
 	}
-	verb, works, last := "has", "its Work", len(parts)-1
+	verb, each, last := "has", "it", len(parts)-1
 	if e.Calls+e.Sends+e.Receives > 1 {
-		verb, works = "have", "each Work"
+		verb, each = "have", "each"
 	}
 
 	if last > 0 {
 		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
 	}
-	return strings.Join(parts, "") + " " + verb + " not ended" + e.worksText() + ": call Wait of " + works + " before the communicator is closed"
+	return strings.Join(parts, "") + " " + verb + " not ended" + e.worksText() +
+		": wait for " + each + " before the group is closed, by Wait of its Work, or of the Reducer that has started it"
 }
 
 // worksText returns the Works in parentheses, "" if they are not known.

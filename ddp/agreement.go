@@ -33,7 +33,7 @@ func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Pa
 	}
 	all, err := dist.AllGatherObject(here, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
 	if err != nil {
-		return false, false, fmt.Errorf("ddp: %w", err)
+		return false, false, inCall(err)
 	}
 
 	err = agree.Compare(ctx, comm, mistake, facts, ccl.WithLabel("ddp.New"), ccl.WithKey("ddp.New"))
@@ -45,7 +45,7 @@ func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Pa
 		return false, false, &failure.SharedError{Err: invalid("ddp.New", "%s", why), Ranks: rejected.Ranks}
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("ddp: %w", err)
+		return false, false, inCall(err)
 	}
 
 	if overlap, ranks := findOverlap(all); overlap != "" {

@@ -2,7 +2,6 @@ package ddp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +68,7 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 	if err := r.compareParameters(ctx); difference(err) != nil {
 		return &CheckpointError{path, err.Error() + driftedHint, err}
 	} else if err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return inCall(err)
 	}
 
 	var failed error
@@ -167,14 +166,14 @@ func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed erro
 	if differ := difference(err); differ != nil {
 		return &CheckpointError{path, differ.Error(), differ}
 	}
-	return fmt.Errorf("ddp: %w", err)
+	return inCall(err)
 }
 
 // unmarshal returns a function that sets *state to what text says.
 func unmarshal(text string, state any) (assign func(), err error) {
 	to := reflect.ValueOf(state)
 	if to.Kind() != reflect.Pointer || to.IsNil() {
-		return nil, fmt.Errorf("its state: %w", &json.InvalidUnmarshalError{Type: to.Type()})
+		return nil, fmt.Errorf("a %v is to become its state: pass a pointer that is not nil to a value of the type that was saved", to.Type())
 	}
 	read, err := jsonfloat.Decode([]byte(text), to.Type().Elem())
 	if err != nil {
@@ -187,7 +186,7 @@ func unmarshal(text string, state any) (assign func(), err error) {
 // ccl.WithTimeout.
 func (r *Reducer) awaitRanks(ctx context.Context, label string, timeout time.Duration) error {
 	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(timeout)); err != nil {
-		return fmt.Errorf("ddp: %w%s", err, checkpointHint(err))
+		return &callError{err, "ddp: ", checkpointHint(err)}
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestRefusedCheckpoints(t *testing.T) {
 		"data cut":   {good[:len(good)-1], smallOf, "it ends too early"},
 		"longer":     {append(bytes.Clone(good), 1, 2), smallOf, "2 bytes follow the tensors"},
 		"text":       {[]byte("# a text, longer than eight bytes"), smallOf, "it is not a safetensors file"},
-		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), smallOf, "it is not a safetensors file: "},
+		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), smallOf, "it is not a safetensors file, or was changed: its header is no JSON ("},
 		"bit":        {edit(func(b []byte) []byte { b[data+2] ^= 1; return b }), smallOf, "its checksum is wrong"},
 		"state":      {replaced(`\"Epoch\":1`, `\"Epoch\":2`), smallOf, "its checksum is wrong"},
 		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), smallOf, "it is a safetensors file, and not one of goccl"},
@@ -245,8 +245,8 @@ func TestRanksThatDiffer(t *testing.T) {
 		"torn":   {path: file("torn", good[:len(good)-1]), want: "rank 1: it ends too early"},
 		"absent": {path: filepath.Join(dir, "none"), want: "ranks disagree on file: it exists on rank 0; it does not exist on rank 1"},
 		"tensor": {path: path, more: ddp.Buffer("m", []float32{9}), want: `rank 1: it has no tensor "m"`},
-		"type":   {path: path, state: &named{5, "five"}, want: "rank 1: its state: json: cannot unmarshal number into Go struct field named.Step of type string"},
-		"value":  {path: path, state: named{5, "five"}, want: "rank 1: its state: json: Unmarshal(non-pointer ddp_test.named)"},
+		"type":   {path: path, state: &named{5, "five"}, want: `rank 1: its state: its field "Step" is a number, and the program reads it into a value of type string: pass a pointer to the type that was written`},
+		"value":  {path: path, state: named{5, "five"}, want: "rank 1: a ddp_test.named is to become its state: pass a pointer that is not nil to a value of the type that was saved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := make([]error, 2)
@@ -320,7 +320,7 @@ func TestCheckpointNotWritten(t *testing.T) {
 		want  string
 	}{
 		"no folder": {filepath.Join(path, "x"), 1, ddp.Buffer[float32]("m", nil), "not a directory"},
-		"state":     {path, func() {}, ddp.Buffer[float32]("m", nil), "the state: json: unsupported type: func()"},
+		"state":     {path, func() {}, ddp.Buffer[float32]("m", nil), "rank 0: the state: it has a func(), which JSON does not have: leave the field out, by the tag `json:\"-\"`, or give"},
 		"name":      {path, 1, ddp.Buffer[float32]("w", nil), `two tensors have the name "w"`},
 	} {
 		t.Run(name, func(t *testing.T) {

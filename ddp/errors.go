@@ -51,8 +51,19 @@ func (r *Reducer) bucketError(bucket int, err error) error {
 	for _, i := range r.buckets[bucket].parameters {
 		names = append(names, r.params[i].name)
 	}
-	return fmt.Errorf("ddp: bucket %d (%s): %w%s", bucket, joinNames(names), err, checkpointHint(err))
+	return &callError{err, fmt.Sprintf("ddp: bucket %d (%s): ", bucket, joinNames(names)), checkpointHint(err)}
 }
+
+// callError is the error of a call that the Reducer has made. Its text has one package, this one.
+type callError struct {
+	err          error
+	prefix, hint string
+}
+
+func inCall(err error) error { return &callError{err: err, prefix: "ddp: "} }
+
+func (e *callError) Error() string { return e.prefix + ccl.Reason(e.err) + e.hint }
+func (e *callError) Unwrap() error { return e.err }
 
 // checkpointHint returns what to do about err, the error of a call of a Reducer's group, if some
 // ranks call Save or Load alone, otherwise "".

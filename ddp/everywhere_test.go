@@ -222,7 +222,7 @@ func TestErrorHasItsRankOnce(t *testing.T) {
 	}, dist.WithRanks(ranks))
 	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
 		rank := err.(*dist.RankError).Rank
-		begin := "ddp: bucket 1 (b): ccl: all_reduce "
+		begin := "ddp: bucket 1 (b): all_reduce "
 		if rank == ranks-1 {
 			begin = "ddp: no gradient was ready for a, b: "
 		}

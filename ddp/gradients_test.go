@@ -38,7 +38,7 @@ func clip[T ddp.Float](t *testing.T, of func(float64) T) {
 		for _, limit := range []float64{-1, -math.SmallestNonzeroFloat64, math.Inf(-1), math.NaN()} {
 			before := ddp.Grad[T](r, 0)[0]
 			norm, err := r.ClipGradNorm(limit)
-			if err := errors.Join(equal("error", fmt.Sprint(err), fmt.Sprintf("ccl: ddp.ClipGradNorm: the limit is %v, and must be at least 0", limit)),
+			if err := errors.Join(equal("error", fmt.Sprint(err), fmt.Sprintf("ddp: ClipGradNorm: the limit is %v, and must be at least 0", limit)),
 				equal("norm", norm, 0), equal("gradient", ddp.Grad[T](r, 0)[0], before)); err != nil {
 				return err
 			}

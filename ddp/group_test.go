@@ -33,7 +33,7 @@ func TestNewOfNoGroup(t *testing.T) {
 			return errors.Join(err, r.Close())
 		}
 		var invalid *ccl.InvalidArgumentError
-		if !errors.As(err, &invalid) || invalid.Operation != "with_group" || r != nil {
+		if !errors.As(err, &invalid) || invalid.Operation != "dist.with_group" || r != nil {
 			return fmt.Errorf("got %v, %w", r, err)
 		}
 		_, err = ddp.New(bg, new(dist.ProcessGroup), params, ddp.Options{})

@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -122,7 +121,7 @@ func (r *Reducer) awaitCount(ctx context.Context) (trains, root int, err error) 
 		return r.comm.Size(), 0, nil
 	}
 	if err := r.await(ctx, r.step.counting); err != nil {
-		return 0, 0, fmt.Errorf("ddp: %w", err)
+		return 0, 0, inCall(err)
 	}
 	for _, t := range r.join.trains {
 		trains += int(t)
@@ -148,7 +147,7 @@ func (r *Reducer) beginFollowing(ctx context.Context) (more bool, err error) {
 	clear(r.unused.used)
 	r.countRanks(0)
 	if err := r.await(ctx, r.step.counting); err != nil {
-		return false, fmt.Errorf("ddp: %w", err)
+		return false, inCall(err)
 	}
 
 	if !slices.Contains(r.join.trains, 1) {
@@ -170,7 +169,7 @@ func (r *Reducer) shareLast(ctx context.Context) error {
 		return nil
 	}
 	if err := r.shareState(ctx, root); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return inCall(err)
 	}
 	return nil
 }

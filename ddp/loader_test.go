@@ -79,17 +79,17 @@ func TestWrongLoader(t *testing.T) {
 		loader ddp.Loader[int]
 		text   string
 	}{
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Ranks = 0 }), Batch: 1, Load: load}, "ddp.Sampler: Ranks is 0, and must be at least 1: set Ranks and Rank, or Group"},
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Ranks = -3 }), Batch: 1, Load: load}, "ddp.Sampler: Ranks is -3, and must be at least 1: set Ranks and Rank, or Group"},
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Rank = -1 }), Batch: 1, Load: load}, "ddp.Sampler: Rank is -1 of 3 Ranks, and must be at least 0 and less than Ranks"},
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Rank = 3 }), Batch: 1, Load: load}, "ddp.Sampler: Rank is 3 of 3 Ranks, and must be at least 0 and less than Ranks"},
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Samples = -1 }), Batch: 1, Load: load}, "ddp.Sampler: Samples is -1, and must be at least 0"},
-		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.DropLast, s.Uneven = true, true }), Batch: 1, Load: load}, "ddp.Sampler: DropLast and Uneven are set: the one leaves out the last samples, the other does not; set one of them"},
-		{ddp.Loader[int]{Sampler: right, Load: load}, "ddp.Loader: Batch is 0, and must be at least 1"},
-		{ddp.Loader[int]{Sampler: right, Batch: math.MinInt, Load: load}, fmt.Sprintf("ddp.Loader: Batch is %d, and must be at least 1", math.MinInt)},
-		{ddp.Loader[int]{Sampler: right, Batch: 1}, "ddp.Loader: Load is nil, and must be a function that returns a batch"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Ranks = 0 }), Batch: 1, Load: load}, "Sampler: Ranks is 0, and must be at least 1: set Ranks and Rank, or Group"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Ranks = -3 }), Batch: 1, Load: load}, "Sampler: Ranks is -3, and must be at least 1: set Ranks and Rank, or Group"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Rank = -1 }), Batch: 1, Load: load}, "Sampler: Rank is -1 of 3 Ranks, and must be at least 0 and less than Ranks"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Rank = 3 }), Batch: 1, Load: load}, "Sampler: Rank is 3 of 3 Ranks, and must be at least 0 and less than Ranks"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.Samples = -1 }), Batch: 1, Load: load}, "Sampler: Samples is -1, and must be at least 0"},
+		{ddp.Loader[int]{Sampler: with(func(s *ddp.Sampler) { s.DropLast, s.Uneven = true, true }), Batch: 1, Load: load}, "Sampler: DropLast and Uneven are set: the one leaves out the last samples, the other does not; set one of them"},
+		{ddp.Loader[int]{Sampler: right, Load: load}, "Loader: Batch is 0, and must be at least 1"},
+		{ddp.Loader[int]{Sampler: right, Batch: math.MinInt, Load: load}, fmt.Sprintf("Loader: Batch is %d, and must be at least 1", math.MinInt)},
+		{ddp.Loader[int]{Sampler: right, Batch: 1}, "Loader: Load is nil, and must be a function that returns a batch"},
 	} {
-		want := "ccl: " + c.text
+		want := "ddp: " + c.text
 		require.EqualError(t, c.loader.Check(), want)
 		require.ErrorAs(t, c.loader.Check(), new(*ccl.InvalidArgumentError))
 		require.Zero(t, c.loader.Steps())
@@ -104,7 +104,7 @@ func TestWrongLoader(t *testing.T) {
 	}
 	l := ddp.Loader[int]{Sampler: right, Batch: 1, Load: load}
 	require.NoError(t, l.Check())
-	require.EqualError(t, errors.Join(epochErrors(&l, -1)...), "ccl: ddp.Loader: the first step is -1, and must be at least 0")
+	require.EqualError(t, errors.Join(epochErrors(&l, -1)...), "ddp: Loader: the first step is -1, and must be at least 0")
 }
 
 // Numbers near the largest of an int do not overflow.
@@ -148,6 +148,6 @@ func TestSamplerOfGroup(t *testing.T) {
 			return fmt.Errorf("after the end of the group: %w", err)
 		}
 		got.Ranks = 3
-		return equal("error", fmt.Sprint(got.Check()), "ccl: ddp.Sampler: Group is set, and Ranks is 3 and Rank 0: set either")
+		return equal("error", fmt.Sprint(got.Check()), "ddp: Sampler: Group is set, and Ranks is 3 and Rank 0: set either")
 	})
 }

@@ -212,6 +212,6 @@ func TestCheckpointWithinJoin(t *testing.T) {
 			return r.Save(bg, filepath.Join(t.TempDir(), "c"), nil)
 		})
 	}) {
-		require.ErrorContains(t, err, "ddp.Save: it is called within Join, where ranks that are done make steps only: call it before or after, with all ranks")
+		require.ErrorContains(t, err, "ddp: Save: it is called within Join, where ranks that are done make steps only: call it before or after, with all ranks")
 	}
 }

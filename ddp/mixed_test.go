@@ -296,9 +296,9 @@ func TestWrongTypes(t *testing.T) {
 			return err
 		}
 		for want, call := range map[string]func(){
-			`ccl: ddp.Grad: parameter "w" is of bfloat16, and the gradient of float32`:                   func() { ddp.Grad[float32](r, 0) },
-			"ccl: ddp.Grad: parameter 1 is asked for, and there are 1, numbered from 0 as New got them":  func() { ddp.Grad[half.BFloat16](r, 1) },
-			"ccl: ddp.Grad: parameter -1 is asked for, and there are 1, numbered from 0 as New got them": func() { ddp.Grad[half.BFloat16](r, -1) },
+			`ddp: Grad: parameter "w" is of bfloat16, and the gradient of float32`:                   func() { ddp.Grad[float32](r, 0) },
+			"ddp: Grad: parameter 1 is asked for, and there are 1, numbered from 0 as New got them":  func() { ddp.Grad[half.BFloat16](r, 1) },
+			"ddp: Grad: parameter -1 is asked for, and there are 1, numbered from 0 as New got them": func() { ddp.Grad[half.BFloat16](r, -1) },
 		} {
 			err := recovered(func() error { call(); return nil })
 			if err := equal("panic", fmt.Sprint(err), "recovered: "+want); err != nil {
@@ -314,7 +314,7 @@ func TestWrongTypes(t *testing.T) {
 				return err
 			}
 		}
-		return errors.Join(equal("ReadyGrad", fmt.Sprint(mistake), `ccl: ddp.Ready: parameter "w" is of bfloat16, and the gradient of float32`), r.Wait(bg), r.Close())
+		return errors.Join(equal("ReadyGrad", fmt.Sprint(mistake), `ddp: Ready: parameter "w" is of bfloat16, and the gradient of float32`), r.Wait(bg), r.Close())
 	})
 	path := filepath.Join(t.TempDir(), "c")
 	for _, err := range append(saves(t, path, 1, ddp.Tensor{}), saves(t, path, 1, ddp.Buffer("w", []float32{1}))...) {

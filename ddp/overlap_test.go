@@ -74,7 +74,7 @@ func TestOverlappingSlices(t *testing.T) {
 					require.NoError(t, err, "rank %d", rank)
 					continue
 				}
-				require.EqualError(t, err, "ccl: ddp.New: "+c.text, "rank %d", rank)
+				require.EqualError(t, err, "ddp: New: "+c.text, "rank %d", rank)
 				require.ErrorAs(t, err, new(*ccl.InvalidArgumentError))
 			}
 		})

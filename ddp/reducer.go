@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -62,7 +61,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 	}
 	copied, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"), dist.WithLabel(opts.Name))
 	if err != nil {
-		return nil, fmt.Errorf("ddp: %w", err)
+		return nil, inCall(err)
 	}
 
 	r := &Reducer{group: copied, comm: copied.Communicator(), opts: opts, isDebug: isDebug, number: 1}
@@ -73,7 +72,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 	}
 	r.isFinal = views
 	if err := r.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("ddp: %w", err), r.Close())
+		return nil, errors.Join(inCall(err), r.Close())
 	}
 	r.mark(computing)
 	return r, nil

@@ -242,7 +242,7 @@ func readHeader(r io.Reader, size int64) (header map[string]json.RawMessage, end
 		return nil, 0, errTorn
 	}
 	if err := json.Unmarshal(text, &header); err != nil {
-		return nil, 0, fmt.Errorf("it is not a safetensors file: %w", err)
+		return nil, 0, fmt.Errorf("it is not a safetensors file, or was changed: its header is no JSON (%w)", err)
 	}
 	return header, 8 + length, nil
 }
@@ -257,7 +257,7 @@ func compareHeader(header map[string]json.RawMessage, tensors []Tensor, want map
 		}
 
 		if err := json.Unmarshal(raw, &have); err != nil {
-			return fmt.Errorf("its tensor %q: %w", t.name, err)
+			return fmt.Errorf("its tensor %q is not described as in a safetensors file (%w)", t.name, err)
 		}
 		e := want[t.name]
 		if have.DType != e.DType || !slices.Equal(have.Shape, e.Shape) || have.Offsets != e.Offsets {

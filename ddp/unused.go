@@ -2,7 +2,6 @@ package ddp
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -53,7 +52,7 @@ func (r *Reducer) awaitUsed(ctx context.Context) error {
 		return nil
 	}
 	if err := r.await(ctx, r.step.sharing); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return inCall(err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (r *Reducer) verify(ctx context.Context) error {
 	if difference(err) != nil {
 		err = fmt.Errorf("%w%s", err, driftedHint)
 	}
-	return fmt.Errorf("ddp: %w", err)
+	return inCall(err)
 }
 
 // driftedHint says where parameters that differ often come from.

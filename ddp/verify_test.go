@@ -41,7 +41,7 @@ func verify(rank, ranks int, _ *outcome) error {
 	}
 	for i := range values {
 		r.Ready(i)
-		if err := equal("within a step", fmt.Sprint(r.Verify(bg)), "ccl: ddp.Verify: a step has begun by Ready: call Wait first"); err != nil {
+		if err := equal("within a step", fmt.Sprint(r.Verify(bg)), "ddp: Verify: a step has begun by Ready: call Wait first"); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func TestWrongReadyGrad(t *testing.T) {
 		ddp.ReadyGrad(r, 1, make([]float64, 2))
 		return r.Wait(bg)
 	}) {
-		require.EqualError(t, err, `ccl: ddp.Ready: parameter "b" has 1 elements, and the gradient that ReadyGrad got 2`)
+		require.EqualError(t, err, `ddp: Ready: parameter "b" has 1 elements, and the gradient that ReadyGrad got 2`)
 	}
 	all(t, 2, func(int) error {
 		r, _, err := three(ddp.Options{FindUnused: true}, false)
@@ -249,7 +249,7 @@ func TestWrongReadyGrad(t *testing.T) {
 		ddp.ReadyGrad(r, 1, first)
 		ddp.ReadyGrad(r, 1, second)
 		err = r.Wait(bg)
-		return errors.Join(equal("twice", err.Error()[:44], `ccl: ddp.Ready: parameter "b" was ready twic`), equal("first", first[0], 1), equal("second", second[0], 2), r.Close())
+		return errors.Join(equal("twice", err.Error()[:40], `ddp: Ready: parameter "b" was ready twic`), equal("first", first[0], 1), equal("second", second[0], 2), r.Close())
 	})
 }
 
@@ -270,7 +270,7 @@ func TestSharedReadyGrad(t *testing.T) {
 				return err
 			}
 		}
-		const want = `ccl: ddp.Ready: parameters "a" and "c" were ready with the same gradient: ReadyGrad takes a slice of each parameter's own`
+		const want = `ddp: Ready: parameters "a" and "c" were ready with the same gradient: ReadyGrad takes a slice of each parameter's own`
 		give := func() error { ddp.ReadyGrad(r, 0, slices[0]); ddp.ReadyGrad(r, 2, slices[0]); return nil }
 		if err := errors.Join(r.NoSync(give), func() error { ddp.ReadyGrad(r, 1, slices[1]); return nil }()); err != nil {
 			return err

@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -89,12 +88,12 @@ func (r *Reducer) finish(ctx context.Context) error {
 	r.copyBack()
 	r.fixUsed()
 	if err := r.rearrange(ctx, root); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return inCall(err)
 	}
 
 	if r.opts.BroadcastBuffers {
 		if err := r.shareBuffers(ctx, root); err != nil {
-			return fmt.Errorf("ddp: %w", err)
+			return inCall(err)
 		}
 	}
 	if r.verifiesStep() {
@@ -159,7 +158,7 @@ func (r *Reducer) awaitHooks(ctx context.Context) error {
 		return nil
 	}
 	if err := r.comm.Barrier(ctx, ccl.WithLabel("hooks"), ccl.WithKey("ddp hooks")); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return inCall(err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (j *job) register() error {
 	spawned.Lock()
 	defer spawned.Unlock()
 	if j.launched != nil && len(living()) > 0 {
-		return &InvalidArgumentError{Operation: "spawn", Message: fmt.Sprintf(
+		return &InvalidArgumentError{Operation: "dist.spawn", Message: fmt.Sprintf(
 			"%v, in one job at a time: wait for the other dist.Spawn to return, or call dist.DestroyProcessGroup first", j.launched)}
 	}
 	spawned.jobs[j] = struct{}{}

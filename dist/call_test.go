@@ -289,13 +289,13 @@ func TestWithGroup(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, 2, global)
 		_, err = group.GlobalRank(3)
-		assert.EqualError(t, err, "ccl: global_rank: 3 is not a rank of a group of 3 (0 to 2)")
+		assert.EqualError(t, err, "dist: global_rank: 3 is not a rank of a group of 3 (0 to 2)")
 
 		local, err := group.GroupRank(2)
 		assert.NoError(t, err)
 		assert.Equal(t, 2, local)
 		_, err = group.GroupRank(-1)
-		assert.EqualError(t, err, "ccl: group_rank: -1 is not in the group of ranks 0-2")
+		assert.EqualError(t, err, "dist: group_rank: -1 is not in the group of ranks 0-2")
 
 		sum := []int64{int64(rank)}
 		assert.NoError(t, dist.AllReduce(sum, dist.Sum, dist.WithGroup(group)))
@@ -319,7 +319,7 @@ func TestWithGroup(t *testing.T) {
 		handles <- group
 		assert.Equal(t, []int64{3}, <-sums)
 
-		const text = "ccl: with_group: the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group"
+		const text = "dist: with_group: the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group"
 		assert.EqualError(t, reason(t, dist.Barrier(dist.WithGroup(nil))), text)
 		_, rankErr := dist.GetRank(dist.WithGroup(nil))
 		assert.EqualError(t, rankErr, text)

@@ -104,7 +104,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 		}
 	}), dist.WithRanks(3))
 	require.EqualError(t, err, "rank 0: the worker returned nil before its asynchronous calls had ended: "+
-		"1 receive has not ended (recv from rank 1, tag 0): call Wait of its Work before the communicator is closed")
+		"1 receive has not ended (recv from rank 1, tag 0): wait for it before the group is closed, by Wait of its Work, or of the Reducer that has started it")
 	require.Equal(t, dist.UnfinishedError{Receives: 1, Works: []string{"recv from rank 1, tag 0"}}, requireUnfinished(t, err))
 }
 

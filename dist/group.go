@@ -51,7 +51,7 @@ func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 	}
 	if rank < 0 || rank >= g.Size() {
 		return 0, &InvalidArgumentError{
-			Operation: "global_rank",
+			Operation: "dist.global_rank",
 			Message:   fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", rank, g.Size(), g.Size()-1),
 		}
 	}
@@ -73,7 +73,7 @@ func (g *ProcessGroup) GroupRank(global int) (int, error) {
 		}
 	}
 	return 0, &InvalidArgumentError{
-		Operation: "group_rank",
+		Operation: "dist.group_rank",
 		Message:   fmt.Sprintf("%d is not in the group of %s", global, transport.RanksText(g.Ranks())),
 	}
 }
@@ -111,7 +111,7 @@ func (g *ProcessGroup) unmade() error {
 		return nil
 	}
 	return &InvalidArgumentError{
-		Operation: "with_group",
+		Operation: "dist.with_group",
 		Message:   "the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group",
 	}
 }

@@ -292,7 +292,7 @@ func (j *job) ranksFrom(cfg *config.Config, algorithm string) string {
 func (o *initOptions) load(j *job) (*config.Config, error) {
 	switch {
 	case o.configured && o.config == nil:
-		return nil, &InvalidArgumentError{Operation: "init_process_group", Message: "the configuration of dist.WithConfig is nil"}
+		return nil, &InvalidArgumentError{Operation: "dist.init_process_group", Message: "the configuration of dist.WithConfig is nil"}
 	case o.configured:
 		return o.config.WithEnvironment(os.Getenv)
 	case o.filed:

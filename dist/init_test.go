@@ -229,7 +229,7 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 			`initialization of "ccl" failed: option: defaults.transport: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
 				`start the program with goccl run -n 3, which sets GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or use local, or auto, between goroutines`},
 		"options": {"ccl", []dist.InitOption{dist.WithConfig(nil)},
-			`initialization of "ccl" failed: ccl: init_process_group: the configuration of dist.WithConfig is nil`},
+			`initialization of "ccl" failed: dist: init_process_group: the configuration of dist.WithConfig is nil`},
 	}
 	for name, step := range steps {
 		for _, culprit := range []int{0, 2} {

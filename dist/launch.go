@@ -126,7 +126,7 @@ func (j *job) holdPort() (release func(), err error) {
 	}
 	port, err := net.Listen("tcp", fmt.Sprintf(":%d", l.Port))
 	if err != nil {
-		return nil, fmt.Errorf("rank 0 cannot hold MASTER_PORT=%d, which identifies the job, while the ranks join: %w; if another job uses it, choose another port", l.Port, err)
+		return nil, fmt.Errorf("rank 0 cannot hold MASTER_PORT=%d, which identifies the job, while the ranks join: %w; another job may use it, or two processes say they are rank 0: give each job another port, and each process a rank of its own", l.Port, err)
 	}
 	return func() { _ = port.Close() }, nil
 }

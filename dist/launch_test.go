@@ -657,7 +657,7 @@ func TestLaunchedRankIsAlone(t *testing.T) {
 func TestLaunchedOneJobAtATime(t *testing.T) {
 	ours.set(t)
 	n := newNode(t)
-	const text = "ccl: spawn: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), in one job at a time: " +
+	const text = "dist: spawn: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), in one job at a time: " +
 		"wait for the other dist.Spawn to return, or call dist.DestroyProcessGroup first"
 	never := func(context.Context, int) error { panic("started") }
 	require.NoError(t, spawn(t, func(context.Context, int) error {

@@ -198,7 +198,7 @@ func (c *objects) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("dist: %s: %w", c.operation, err)
+	return &explained{c.operation, ccl.Reason(err), []error{err}}
 }
 
 // member returns the group rank of a global rank, or -1 and *InvalidRootError.

@@ -46,7 +46,7 @@ func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err
 
 	data, from, err := ccl.RecvBytes(c.ctx, c.comm, from, tag, c.limit, c.opts[:]...)
 	if m, differs := errors.AsType[*MismatchError](err); differs && m.Field == "count" {
-		return obj, 0, c.failed(fmt.Errorf("%w (the limit is %d bytes: see dist.WithObjectLimit)", err, c.limit))
+		return obj, 0, c.failed(fmt.Errorf("%w (the limit is %d bytes: see dist.WithObjectLimit)", &reasonOnly{err}, c.limit))
 	}
 	if err != nil {
 		return obj, 0, c.failed(err)

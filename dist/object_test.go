@@ -354,7 +354,7 @@ func TestObjectOfAnotherType(t *testing.T) {
 		}
 		number := 7
 		err := dist.BroadcastObject(&number, 0)
-		assert.ErrorContains(t, err, "dist: broadcast_object: the object of rank 0 cannot be decoded to a int: gob: ")
+		assert.ErrorContains(t, err, "dist: broadcast_object: the object of rank 0 cannot be decoded to a int: all ranks need the same type")
 		assert.Equal(t, 7, number)
 		return dist.Barrier()
 	}), dist.WithRanks(2))
@@ -472,4 +472,29 @@ func TestObjectThatIsTooLong(t *testing.T) {
 		return err
 	}), dist.WithRanks(2))
 	require.NoError(t, err)
+}
+
+// The error of a call of objects names one package, and so does that of a message.
+func TestObjectErrorsNameOnePackage(t *testing.T) {
+	for name, call := range map[string]func() error{
+		"all_gather_object": func() error { _, err := dist.AllGatherObject(1); return err },
+		"send_object":       func() error { return dist.SendObject(make([]byte, 1<<20), 1, 0) },
+		"recv_object":       func() error { _, _, err := dist.RecvObject[int](1, 0); return err },
+		"a long object": func() error {
+			_, _, err := dist.RecvObject[[]byte](2, 0, dist.WithObjectLimit(10))
+			return err
+		},
+	} {
+		err := spawn(t, initialised(func(_ context.Context, rank int) error {
+			switch rank {
+			case 0:
+				return call()
+			case 2:
+				return dist.SendObject(make([]byte, 100), 0, 0)
+			}
+			return nil
+		}), dist.WithRanks(3))
+		require.ErrorContains(t, err, "dist: ", name)
+		require.NotContains(t, err.Error(), "ccl: ", name)
+	}
 }

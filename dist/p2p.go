@@ -95,7 +95,7 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	for i, op := range ops {
 		if op.start == nil {
 			return nil, &InvalidArgumentError{
-				Operation: "batch_isend_irecv",
+				Operation: "dist.batch_isend_irecv",
 				Message:   fmt.Sprintf("operation %d is empty: make it by dist.SendOp or dist.RecvOp", i),
 			}
 		}

@@ -98,7 +98,7 @@ func TestRefusedMessages(t *testing.T) {
 			_, refusals["ccl: recv: -1 is not in the group of ranks 0-2"] = dist.Recv(one, -1, 0)
 			_, refusals["ccl: send_recv: 4 is not in the group of ranks 0-2"] = dist.SendRecv(one, 4, []int{1}, 0, 0)
 			_, refusals["ccl: send_recv: 5 is not in the group of ranks 0-2"] = dist.SendRecv(one, 0, []int{1}, 5, 0)
-			_, refusals["ccl: batch_isend_irecv: operation 1 is empty: make it by dist.SendOp or dist.RecvOp"] =
+			_, refusals["dist: batch_isend_irecv: operation 1 is empty: make it by dist.SendOp or dist.RecvOp"] =
 				dist.BatchIsendIrecv([]dist.P2POp{dist.SendOp(one, 1, 0), {}})
 			works, err := dist.BatchIsendIrecv([]dist.P2POp{dist.SendOp(one, 1, 0), dist.RecvOp(one, 1, 0)}, in)
 			if err != nil {

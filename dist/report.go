@@ -84,11 +84,9 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	sent.Lock()
 	defer sent.Unlock()
 	report := newReport(r.number, launchenv.FailedCall, call)
-	if call.Async && call.File == "" { // its Work adds where the program waited
-		plain := *call
-		plain.Async = false
-		report.Message = plain.Error() // the launcher looks for it in what the program prints
-	}
+	plain := *call
+	plain.Async = call.Async && call.File != "" // otherwise its Work adds where the program waited
+	report.Message = ccl.Reason(&plain)         // the launcher looks for it in what the program prints
 	cause, ranks := report.Cause, report.Ranks
 	isSame := sent.hasSent && cause == sent.cause && slices.Equal(ranks, sent.ranks)
 	// A message that the program waits for may fail after one that it does not.

@@ -170,7 +170,7 @@ func TestCallReports(t *testing.T) {
 		if assert.Error(t, err) {
 			r := read()
 			assert.Equal(t, launchenv.FailedCall, r.Kind)
-			assert.Equal(t, err.Error(), r.Message)
+			assert.Equal(t, err.Error(), "ccl: "+r.Message)
 			assert.Equal(t, failure.Stuck, r.Cause)
 			assert.Equal(t, []int{0}, r.Ranks)
 		}
@@ -178,7 +178,7 @@ func TestCallReports(t *testing.T) {
 		if assert.Error(t, err) {
 			r := read()
 			assert.Equal(t, launchenv.FailedCall, r.Kind)
-			assert.Equal(t, err.Error(), r.Message)
+			assert.Equal(t, err.Error(), "ccl: "+r.Message)
 			assert.Equal(t, failure.PeerLost, r.Cause)
 			assert.Equal(t, []int{2}, r.Ranks, "rank 1 of the group")
 			first := r.Time

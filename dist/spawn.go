@@ -102,7 +102,7 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 //   - *InitializationFailedError: variables contradict each other
 func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
 	if worker == nil {
-		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}
+		return &InvalidArgumentError{Operation: "dist.spawn", Message: "the worker is nil"}
 	}
 	l, err := launch()
 	if err != nil {
@@ -159,7 +159,7 @@ func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, cfg *c
 	}
 	if o.ranked && (o.ranks < 1 || o.ranks > config.MaxRanks) {
 		return 0, "", nil, &InvalidArgumentError{
-			Operation: "spawn",
+			Operation: "dist.spawn",
 			Message:   fmt.Sprintf("dist.WithRanks(%d): from 1 to %d ranks are possible", o.ranks, config.MaxRanks),
 		}
 	}

@@ -20,11 +20,11 @@ import (
 
 func TestSpawnRefuses(t *testing.T) {
 	texts := golden.Errors(t)
-	require.EqualError(t, dist.Spawn(nil), "ccl: spawn: the worker is nil")
+	require.EqualError(t, dist.Spawn(nil), "dist: spawn: the worker is nil")
 	for n, text := range map[int]string{
-		0:     "ccl: spawn: dist.WithRanks(0): from 1 to 65536 ranks are possible",
-		-1:    "ccl: spawn: dist.WithRanks(-1): from 1 to 65536 ranks are possible",
-		65537: "ccl: spawn: dist.WithRanks(65537): from 1 to 65536 ranks are possible",
+		0:     "dist: spawn: dist.WithRanks(0): from 1 to 65536 ranks are possible",
+		-1:    "dist: spawn: dist.WithRanks(-1): from 1 to 65536 ranks are possible",
+		65537: "dist: spawn: dist.WithRanks(65537): from 1 to 65536 ranks are possible",
 	} {
 		err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(n))
 		texts.Add(fmt.Sprint(n), err)

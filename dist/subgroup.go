@@ -62,7 +62,7 @@ func NewSubgroups(size int, opts ...CallOption) (group *ProcessGroup, all []*Pro
 	n := c.comm.Size()
 	if size < 1 || n%size != 0 {
 		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{
-			Operation: "new_subgroups",
+			Operation: "dist.new_subgroups",
 			Message:   fmt.Sprintf("groups of %d ranks: the size must divide %d, the number of ranks", size, n),
 		})
 	}
@@ -85,7 +85,7 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (group *Proces
 		return nil, nil, c.err
 	}
 	if len(lists) == 0 {
-		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{Operation: "new_subgroups_by_enumeration", Message: "there are no lists of ranks"})
+		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{Operation: "dist.new_subgroups_by_enumeration", Message: "there are no lists of ranks"})
 	}
 	list := make(map[int]int) // by rank
 	mapped := make([][]int, len(lists))
@@ -99,7 +99,7 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (group *Proces
 		for _, r := range members {
 			if was, ok := list[r]; ok && was != i {
 				return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{
-					Operation: "new_subgroups_by_enumeration",
+					Operation: "dist.new_subgroups_by_enumeration",
 					Message:   fmt.Sprintf("rank %d is in the lists %d and %d", c.comm.GlobalRank(r), was, i),
 				})
 			}

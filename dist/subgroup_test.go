@@ -36,7 +36,7 @@ func TestNewGroup(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, mine, back)
 		_, err = g.GroupRank(2)
-		assert.EqualError(t, err, "ccl: group_rank: 2 is not in the group of ranks 1, 3, 4")
+		assert.EqualError(t, err, "dist: group_rank: 2 is not in the group of ranks 1, 3, 4")
 
 		tensor := []int{rank}
 		if err := dist.Broadcast(tensor, 3, in); err != nil {

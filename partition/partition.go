@@ -218,7 +218,7 @@ func (p *Partition) ancestor(operation string, other *Partition) (*Partition, er
 }
 
 func invalid(operation, format string, args ...any) error {
-	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
+	return &ccl.InvalidArgumentError{Operation: "partition." + operation, Message: fmt.Sprintf(format, args...)}
 }
 
 // share returns the error of all workers because of some, or of all alike if ranks is nil.

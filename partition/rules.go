@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/rowmajor"
 )
 
@@ -39,7 +38,7 @@ func checkShape(shape []int, workers int) error {
 		n *= extent
 	}
 	if n != workers {
-		return &ccl.InvalidArgumentError{Operation: "cartesian", Message: fmt.Sprintf("the product of the shape %d is not %d, the number of workers", shape, workers)}
+		return invalid("cartesian", "the product of the shape %d is not %d, the number of workers", shape, workers)
 	}
 	return nil
 }

@@ -326,5 +326,5 @@ func none[T Number](y *Tensor[T]) *Tensor[T] { return reuse(y, empty) }
 var empty = []int{0}
 
 func invalid(operation, format string, args ...any) error {
-	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
+	return &ccl.InvalidArgumentError{Operation: "primitive." + operation, Message: fmt.Sprintf(format, args...)}
 }

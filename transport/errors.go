@@ -65,6 +65,9 @@ func (e *TimeoutError) Error() string {
 	if len(e.Waiting) > 0 {
 		fmt.Fprintf(&b, "; %s%s for rank %d", RanksText(e.Waiting), agree(e.Waiting, " waits", " wait"), e.By)
 	}
+	if len(e.Left)+len(e.Waiting) == 0 { // otherwise more time is of no use
+		b.WriteString(" (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)")
+	}
 	return b.String()
 }
 

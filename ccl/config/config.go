@@ -223,6 +223,10 @@ func find() (file string, data []byte, err error) {
 		data, err = read(path, variable)
 		return path, data, err
 	}
+	if _, err := os.Lstat(local); errors.Is(err, fs.ErrPermission) {
+		return "", nil, &Error{File: "working directory", Err: err, Message: fmt.Sprintf(
+			"this process may not search it for %s: start it in another one, or name a configuration by %s", local, variable)}
+	}
 	info, err := os.Stat(local)
 	if err == nil && isStream(info) {
 		return "", nil, &Error{File: local, Message: fmt.Sprintf(

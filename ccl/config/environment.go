@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,15 +44,19 @@ var knownVariables = []string{
 	"GOCCL_FLIGHT", "GOCCL_FLIGHT_TIMES", "GOCCL_WATCH_LAUNCHER",
 }
 
-// CheckEnvironment returns an *Error if a variable's name starts with GOCCL_ but is unknown,
-// because a misspelt variable would otherwise be ignored; Errors if there are several. Each
-// suggests the nearest known name. environ has the form of os.Environ; an empty variable counts as
-// unset.
+// CheckEnvironment returns an *Error if a variable's name starts with GOCCL_, in any case, but is
+// unknown, or is one letter off a known name, because a misspelt variable would otherwise be
+// ignored; Errors if there are several. Each suggests the nearest known name.
+//
+// environ has the form of os.Environ; an empty variable counts as unset.
 func CheckEnvironment(environ []string) error {
 	var unknown []string
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, environmentPrefix) && value != "" && !slices.Contains(knownVariables, name) {
+		if runtime.GOOS == "windows" { // its names have no case
+			name = strings.ToUpper(name)
+		}
+		if value != "" && !slices.Contains(knownVariables, name) && (hasPrefix(name) || otherSpelling(name) != "") {
 			unknown = append(unknown, name)
 		}
 	}
@@ -68,8 +73,13 @@ func CheckEnvironment(environ []string) error {
 	var all []error
 	for i, name := range slices.Compact(unknown) {
 		message := "goccl has no such variable"
-		if nearest := text.Nearest(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
-			message += " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
+		nearest := otherSpelling(name)
+		if nearest == "" {
+			nearest = environmentPrefix + strings.ToUpper(text.Nearest(name[len(environmentPrefix):], short))
+		}
+
+		if nearest != environmentPrefix {
+			message += " (did you mean " + nearest + "?)"
 		}
 		if i == 0 {
 			message += "; it has " + text.List(knownVariables)
@@ -77,6 +87,23 @@ func CheckEnvironment(environ []string) error {
 		all = append(all, &Error{File: "environment", Key: text.Cut(name), Message: message + "; correct or unset it"})
 	}
 	return inOrder(all...)
+}
+
+// hasPrefix reports whether a name starts as those of goccl's variables, in any case.
+func hasPrefix(name string) bool {
+	return strings.HasPrefix(strings.ToUpper(name), environmentPrefix)
+}
+
+// otherSpelling returns the variable of goccl that a name is in another spelling: in another case,
+// with other separators, or with another letter; "" if it is none.
+func otherSpelling(name string) string {
+	letters := strings.NewReplacer("_", "", "-", "", ".", "")
+	for _, known := range knownVariables {
+		if text.EditDistance(letters.Replace(strings.ToUpper(name)), letters.Replace(known)) <= 1 {
+			return known
+		}
+	}
+	return ""
 }
 
 func fromVariable[T string | int | bool | time.Duration](getenv func(string) string, variable string, g *given[T], parse func(string) (T, error)) error {

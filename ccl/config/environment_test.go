@@ -148,6 +148,13 @@ func TestUnknownVariables(t *testing.T) {
 		"GOCCL_algorithm": " (did you mean GOCCL_ALGORITHM?)",
 		"GOCCL_SHM_RNAK":  " (did you mean GOCCL_SHM_RANK?)",
 		"GOCCL_COLOURS":   "",
+		"goccl_timeout":   " (did you mean GOCCL_TIMEOUT?)",
+		"Goccl_Timeout":   " (did you mean GOCCL_TIMEOUT?)",
+		"goccl_colours":   "",
+		"GOCL_TIMEOUT":    " (did you mean GOCCL_TIMEOUT?)",
+		"GOCCLTIMEOUT":    " (did you mean GOCCL_TIMEOUT?)",
+		"GOCCL-TIMEOUT":   " (did you mean GOCCL_TIMEOUT?)",
+		"GOCCC_LOG":       " (did you mean GOCCL_LOG?)",
 	} {
 		err := CheckEnvironment([]string{"GOCCL_DEBUG=1", name + "=x=y"})
 		require.EqualError(t, err, "environment: "+name+": goccl has no such variable"+nearest+"; it has GOCCL_ALGORITHM, GOCCL_CONFIG, "+

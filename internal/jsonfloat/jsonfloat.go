@@ -5,8 +5,8 @@
 //
 // Such a float is the string "Infinity", "-Infinity" or "NaN" in the text. Decode reads these
 // strings where the type has a float. All other values are those of encoding/json.
-// The errors are those of encoding/json, and one for a tag by which a float would be a string
-// already.
+// The errors wrap those of encoding/json, in words of their own; there is one for a tag by which a
+// float would be a string already.
 package jsonfloat
 
 import (
@@ -57,6 +57,7 @@ func Encode(state any) (text []byte, err error) {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("encoding a %T panicked: %v", state, v)
 		}
+		err = explain(err)
 	}()
 	text, err = json.Marshal(state)
 	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {
@@ -96,7 +97,9 @@ func Decode(text []byte, t reflect.Type) (read reflect.Value, err error) {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("decoding a %v panicked: %v", t, v)
 		}
+		err = explain(err)
 	}()
+
 	numbers, hasNonFinite := standIns(text), false
 	for {
 		read = reflect.New(t)
@@ -121,6 +124,34 @@ func Decode(text []byte, t reflect.Type) (read reflect.Value, err error) {
 		hasNonFinite = true
 		text = replaceStrings(text, end-len(nonFinite[i].text), numbers)
 	}
+}
+
+// explained is an error of encoding/json in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.err }
+
+// explain returns an error of encoding/json with what to do about it, and others as they are.
+func explain(err error) error {
+	if e, ok := errors.AsType[*json.UnsupportedTypeError](err); ok {
+		return &explained{fmt.Sprintf("it has a %v, which JSON does not have: leave the field out, by the tag `json:\"-\"`, or give its type the methods MarshalJSON and UnmarshalJSON", e.Type), err}
+	}
+	if e, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
+		return &explained{fmt.Sprintf("it has a value that JSON does not have (%s): leave the field out, by the tag `json:\"-\"`", e.Str), err}
+	}
+
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		what := "it"
+		if e.Field != "" {
+			what = fmt.Sprintf("its field %q", e.Field)
+		}
+		return &explained{fmt.Sprintf("%s is a %s, and the program reads it into a value of type %v: pass a pointer to the type that was written", what, e.Value, e.Type), err}
+	}
+	return err
 }
 
 // floatList matches floats and values of nonFinite with commas between them.

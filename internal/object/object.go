@@ -70,7 +70,7 @@ func Decode[T any](data []byte, rank int) (obj T, err error) {
 	}
 
 	if err != nil {
-		return obj, fmt.Errorf("the object of rank %d cannot be decoded to a %v: %w (all ranks need the same type, and the same calls of gob.Register)", rank, reflect.TypeFor[T](), err)
+		return obj, fmt.Errorf("the object of rank %d cannot be decoded to a %v: all ranks need the same type, and the same calls of gob.Register (encoding/gob says: %w)", rank, reflect.TypeFor[T](), err)
 	}
 	omitted.restore(reflect.ValueOf(&p.Object).Elem(), omitted.Pointers)
 	return p.Object, nil

@@ -56,7 +56,7 @@ func Nearest(unknown string, names []string) string {
 		if max(len(name), len(unknown))-min(len(name), len(unknown)) >= least {
 			continue // needs at least that many edits: skip the quadratic part for long input
 		}
-		if d := editDistance(unknown, name); d < least {
+		if d := EditDistance(unknown, name); d < least {
 			nearest, least = name, d
 		}
 	}
@@ -66,9 +66,9 @@ func Nearest(unknown string, names []string) string {
 	return nearest
 }
 
-// editDistance returns the Levenshtein distance of a and b in bytes: the usual dynamic
+// EditDistance returns the Levenshtein distance of a and b in bytes: the usual dynamic
 // program, one row at a time.
-func editDistance(a, b string) int {
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j]: distance of the prefix of a read so far to b[:j]
 	for j := range row {
 		row[j] = j

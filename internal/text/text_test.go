@@ -18,7 +18,7 @@ func TestDidYouMean(t *testing.T) {
 		}
 		require.Equal(t, want, DidYouMean(unknown, names), "%.20q", unknown)
 	}
-	require.Equal(t, 3, editDistance("kitten", "sitting"))
-	require.Equal(t, 4, editDistance("", "ring"))
-	require.Equal(t, 4, editDistance("ring", ""))
+	require.Equal(t, 3, EditDistance("kitten", "sitting"))
+	require.Equal(t, 4, EditDistance("", "ring"))
+	require.Equal(t, 4, EditDistance("ring", ""))
 }

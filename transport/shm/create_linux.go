@@ -94,8 +94,8 @@ func (s *segment) checkOccupied() error {
 	case f.verdict != gathering:
 		return fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), errLeaving)
 	}
-	_, err = s.abandon(f, fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): "+
-		"give each job and each attempt another name", s.path, f.describe()))
+	_, err = s.abandon(f, fmt.Errorf("shared memory %s: two processes say they are rank 0, this one and another (%s): "+
+		"give each process a rank of its own, or, if they are of two jobs or attempts, each of these another name", s.path, f.describe()))
 	return err
 }
 

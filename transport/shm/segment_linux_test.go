@@ -353,7 +353,7 @@ func TestSecondJobComesLate(t *testing.T) {
 			rank0.await("at " + point)
 			if point == "gathered" { // the file has its name and all ranks have attached: the first job fails
 				second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
-				if got := second.result(); !strings.Contains(got.Err, "another job of this name") {
+				if got := second.result(); !strings.Contains(got.Err, "two processes say they are rank 0, this one and another (made at ") {
 					t.Errorf("the second rank 0: %+v", got)
 				}
 				rank0.goOn()
@@ -542,11 +542,11 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 				return
 			}
 			slow.goOn()
-			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("pid %d has joined as rank 1 already and is running", slow.pid())) {
+			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("two processes say they are rank 1, this one and pid %d, which is running", slow.pid())) {
 				t.Errorf("got %q", got.Err)
 			}
 			for _, r := range []*rank{rank0, slow} { // they learn of the mistake, which ends the job
-				if got := r.result(); !strings.Contains(got.Err, "has joined as rank 1 already") {
+				if got := r.result(); !strings.Contains(got.Err, "two processes say they are rank 1, ") {
 					t.Errorf("rank %d: got %q", r.spec.Job.Rank, got.Err)
 				}
 			}

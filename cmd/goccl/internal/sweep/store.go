@@ -71,7 +71,7 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 	} else if text, err := os.ReadFile(label); err == nil {
 		var there Fingerprint
 		if err := json.Unmarshal(text, &there); err != nil {
-			return nil, fmt.Errorf("%s: %w", label, err)
+			return nil, fmt.Errorf("%s was not written by a sweep, or not to its end: remove %s (%w)", label, dir, err)
 		}
 
 		finished, err := fs.Glob(os.DirFS(dir), "cells/*.json")
@@ -107,7 +107,9 @@ func (s *Store) Load(job int, c measure.Case) (r measure.Result, done bool, err 
 		return r, false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		if err = json.Unmarshal(text, &r); err != nil {
+			err = fmt.Errorf("it was not written by a sweep, or not to its end: remove it (%w)", err)
+		}
 	}
 
 	if err == nil && r.Case != c {
