@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/goccl/goccl/internal/failure"
@@ -105,23 +107,31 @@ func readFile[T any](path, what string) (*T, error) {
 	return v, nil
 }
 
-// replace writes v to the file path as JSON, atomically.
+// replacements counts the files of replace, whose names differ.
+var replacements atomic.Int64
+
+// replace writes v to the file path as JSON, atomically. It takes one descriptor, where package os
+// would crash without three.
 func replace(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	name := fmt.Sprintf("%s.%d-%d", path, os.Getpid(), replacements.Add(1))
+	f, err := syscall.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: name, Err: err}
 	}
 
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	n, err := syscall.Write(f, append(text, '\n'))
+	if err == nil && n <= len(text) {
+		err = io.ErrShortWrite
+	}
+	if err = errors.Join(err, syscall.Close(f)); err == nil {
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(name))
 	}
 	return nil
 }

@@ -118,3 +118,11 @@ func TestOtherBuild(t *testing.T) {
 	e := start(job).failure(t)
 	require.Regexp(t, `^rank 1 \(pid \d+\) has another configuration than the others: .*\n  rank 1 runs another build of the program than rank 0\n`, e.Error())
 }
+
+// A rank that gets so few descriptors that package os would crash says so, and not the Go runtime.
+func TestSevenFiles(t *testing.T) {
+	job := testJob(3)
+	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `test $RANK = 1 && ulimit -n 7; exec "$0" fails "in no other way"`, self()}
+	e := start(job).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: this process can open no file in /dev/shm: too many open files \(see ulimit -n\)\n`, e.Error())
+}
