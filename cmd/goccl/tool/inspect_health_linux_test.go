@@ -2,7 +2,6 @@ package tool
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,24 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/goccl/goccl/dist"
 )
-
-// asWaiter makes the test binary a rank that makes a barrier, and another one for each byte of its standard input.
-const asWaiter = "TEST_GOCCL_AS_WAITER"
-
-func waitAsRank() {
-	_ = dist.Spawn(func(context.Context, int) error {
-		err := dist.InitProcessGroup("ccl")
-		for b := make([]byte, 1); err == nil; _, err = os.Stdin.Read(b) {
-			if failed := dist.Barrier(); failed != nil {
-				return failed
-			}
-		}
-		return err
-	})
-}
 
 // waiters are the variables of ranks that run waitAsRank, without their rank.
 func waiters(job string) []string {

@@ -82,6 +82,21 @@ func joinAsRank(how string) {
 	}
 }
 
+// asWaiter makes the test binary a rank that makes a barrier, and another one for each byte of its standard input.
+const asWaiter = "TEST_GOCCL_AS_WAITER"
+
+func waitAsRank() {
+	_ = dist.Spawn(func(context.Context, int) error {
+		err := dist.InitProcessGroup("ccl")
+		for b := make([]byte, 1); err == nil; _, err = os.Stdin.Read(b) {
+			if failed := dist.Barrier(); failed != nil {
+				return failed
+			}
+		}
+		return err
+	})
+}
+
 // wrong is ring, except that it spoils rank 0's first element.
 func wrong() *ccl.Algorithm {
 	ring := ccl.DefaultRegistry()["ring"]
