@@ -158,8 +158,13 @@ func integers[T integer]() *oracle[T] {
 			}
 			return combined(op, a, b)
 		},
-		scaled:  func(x T) T { return x * factor },
-		divided: func(x T, n int) T { return x / T(n) },
+		scaled: func(x T) T { return x * factor },
+		divided: func(x T, n int) T {
+			if width <= 16 { // n may have more bits
+				return T(int64(x) / int64(n))
+			}
+			return x / T(n)
+		},
 		// The halves of the bits are p and q of the function px+q, and the operation is
 		// composition.
 		userStep: func(a, b T) T {
@@ -183,7 +188,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 	from := func(x float64) T { return nearest(F(x)) }
 	o := &oracle[T]{
 		float:   true,
-		value:   func(c *Call, rank, i int) T { return from(c.floatOf(c.hash(rank, i), integers)) },
+		value:   func(c *Call, rank, i int) T { return from(c.floatOf(c.hash(rank, i), integers, c.isNeutral(rank, i))) },
 		of:      func(i int) T { return from(float64(i)) },
 		step:    func(op ccl.Op, a, b T) T { return from(combined(op, to(a), to(b))) },
 		scaled:  func(x T) T { return from(to(x) * factor) },
@@ -248,16 +253,18 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 	o := &oracle[T]{
 		float: true,
 		value: func(c *Call, rank, i int) T {
-			h := c.hash(rank, i)
-			if c.Op == ccl.Product && c.Numbers == Exact {
-				if c.isNeutral(h) {
-					return [...]T{of(1, 0), of(0, 1), of(-1, 0), of(0, -1)}[h%4]
-				}
+			h, isNeutral := c.hash(rank, i), c.isNeutral(rank, i)
+			switch {
+			case c.Op == ccl.Product && isNeutral && c.Coll.Traits().Scans: // it may be the result, whose zero has a sign
+				return of(1, 0)
+			case c.Op == ccl.Product && isNeutral:
+				return [...]T{of(1, 0), of(0, 1), of(-1, 0), of(0, -1)}[h%4]
+			case c.Op == ccl.Product && c.Numbers == Exact:
 				// 2+i, rotated by right angles. Products of these have few digits, and no
 				// zeros, whose signs would depend on the order.
 				return [...]T{of(2, 1), of(-1, 2), of(-2, -1), of(1, -2)}[h%4]
 			}
-			return of(P(c.floatOf(h, 1<<16)), P(c.floatOf(Mix(h), 1<<16)))
+			return of(P(c.floatOf(h, 1<<16, isNeutral)), P(c.floatOf(Mix(h), 1<<16, isNeutral)))
 		},
 		of: func(i int) T { return of(P(i), P(i)) },
 		step: func(op ccl.Op, x, y T) T {
@@ -313,19 +320,23 @@ const (
 // hash returns the random bits of element i of rank's input.
 func (c *Call) hash(rank, i int) uint64 { return Mix(Mix(c.Salt+uint64(rank)<<32) + uint64(i)) }
 
-// exactRanks is the largest number of ranks on which all inputs change exact results.
+// exactRanks is the largest number of ranks on which all inputs change results that are exact.
 const exactRanks = 16
 
-// isNeutral reports whether the input made of h is to change no exact result. On more than 16 ranks
-// all but about 16 of the inputs of each element are neutral, so that results need no rounding
-// either.
-func (c *Call) isNeutral(h uint64) bool {
-	return c.Ranks > exactRanks && Mix(h)%uint64(c.Ranks) >= exactRanks
+// isNeutral reports whether rank's input i must not change a result of floats. On more than 16
+// ranks exactly 16, other ones for each element, have an input that does: then exact results need
+// no rounding, and products stay in the range of their type.
+func (c *Call) isNeutral(rank, i int) bool {
+	if c.Ranks <= exactRanks {
+		return false
+	}
+	first := Mix(c.Salt + uint64(i))
+	return (uint64(rank)+first%uint64(c.Ranks))%uint64(c.Ranks) >= exactRanks
 }
 
 // floatOf makes a floating-point number of h. Exact ones are drawn from the given number of
-// integers.
-func (c *Call) floatOf(h uint64, integers int) float64 {
+// integers, or change no result if they are neutral.
+func (c *Call) floatOf(h uint64, integers int, isNeutral bool) float64 {
 	sign := 1 - 2*float64(h>>63)
 	unit := float64(h<<1>>12) / (1 << 52) // at least 0, below 1
 	power := int(h % 8)
@@ -338,15 +349,15 @@ func (c *Call) floatOf(h uint64, integers int) float64 {
 		return math.Inf(int(sign))
 	case c.Numbers == Odd && power < 4:
 		return math.Copysign(0, sign)
+	case c.Op == ccl.Product && isNeutral:
+		return sign
 	case c.Numbers == Rough && c.Op == ccl.Product:
 		return sign * (0.5 + unit)
 	case c.Numbers == Rough:
 		return math.Ldexp(sign*(0.5+unit), power)
-	case c.Op == ccl.Product && c.isNeutral(h):
-		return sign
 	case c.Op == ccl.Product: // 16 of them do not leave the range of float16
 		return math.Ldexp(sign, power%3-1)
-	case c.isNeutral(h):
+	case isNeutral:
 		return 0
 	}
 	return float64(int(h>>8%uint64(integers)) - integers/2)

@@ -2,9 +2,11 @@ package calls
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
 
 // The oracle against sums done by hand.
@@ -20,6 +22,9 @@ func TestReduce(t *testing.T) {
 	wantInt(ccl.Sum, math.MinInt32, math.MaxInt32, 1)
 	wantInt(ccl.Avg, -2, -3, -4, -1) // truncates toward zero
 	wantInt(ccl.Avg, math.MinInt32/2, math.MaxInt32, 1)
+	if got := integers[uint8]().reduce(ccl.Avg, slices.Repeat([]uint8{9}, 257)); got != 0 { // 9 / 257
+		t.Errorf("the mean of 257 bytes is %v", got)
+	}
 	wantInt(ccl.Product, -24, 2, -3, 4)
 	wantInt(ccl.Min, -7, 3, -7, 0)
 	wantInt(ccl.Max, 3, 3, -7, 0)
@@ -87,4 +92,64 @@ func TestValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Exact inputs have one result in any order of the ranks, on however many of them, and others one that is near
+// enough to that in rank order.
+func TestResultsOnManyRanks(t *testing.T) {
+	t.Run("float16", testManyRanks[half.Float16])
+	t.Run("bfloat16", testManyRanks[half.BFloat16])
+	t.Run("float32", testManyRanks[float32])
+	t.Run("float64", testManyRanks[float64])
+	t.Run("complex64", testManyRanks[complex64])
+	t.Run("complex128", testManyRanks[complex128])
+	t.Run("uint8", testManyRanks[uint8])
+	t.Run("int16", testManyRanks[int16])
+	t.Run("int64", testManyRanks[int64])
+}
+
+func testManyRanks[T ccl.Element](t *testing.T) {
+	kind := KindOf(ccl.DTypeOf[T]())
+	for _, ranks := range []int{16, 17, 24, 40, 64, 100, 300} {
+		for _, op := range kind.Ops {
+			for _, numbers := range []Numbers{Exact, Rough} {
+				c := &Call{Coll: ccl.CollAllReduce, Ranks: ranks, DType: kind.DType, Op: op, Count: 200, Numbers: numbers}
+				a := NewAttempt(c, 0, false).(*typed[T])
+				want, inputs := a.reductions(c, ranks), a.answersTo(c).inputs
+				changes := make(map[int]bool)
+				for i := range c.Count {
+					xs := a.answersTo(c).operands(i, make([]T, ranks))
+					got := a.inTree(op, xs)
+					if op == ccl.Avg {
+						got = a.divided(a.inTree(ccl.Sum, xs), ranks)
+					}
+					isRight := a.identical(got, want[i]) || numbers == Rough && a.near(op, got, want[i], xs) ||
+						op == ccl.Avg && a.wideMeans // it has another definition
+					if !isRight {
+						t.Fatalf("%v on %d ranks, element %d: %v in a tree, %v in rank order", op, ranks, i, got, want[i])
+					}
+					for r := range ranks {
+						if !a.identical(inputs[r][i], a.of(0)) && !a.identical(inputs[r][i], a.of(1)) {
+							changes[r] = true
+						}
+					}
+				}
+				if len(changes) < ranks/2 {
+					t.Errorf("%v on %d ranks: only %d have inputs that change a result", op, ranks, len(changes))
+				}
+			}
+		}
+	}
+}
+
+// inTree reduces halves, and then their results.
+func (o *oracle[T]) inTree(op ccl.Op, xs []T) T {
+	if len(xs) == 1 {
+		return o.operand(op, xs[0])
+	}
+	lo, hi := o.inTree(op, xs[:len(xs)/2]), o.inTree(op, xs[len(xs)/2:])
+	if op == Premul {
+		op = ccl.Sum
+	}
+	return o.reduce(op, []T{lo, hi})
 }
