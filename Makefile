@@ -27,10 +27,13 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Conformance|MappedConformance|Transport|TransportCarried|Naive|Test|Victim)$$
+SHORT = ^Test(Conformance|MappedConformance|ManyRanks|Transport|TransportCarried|Naive|Test|Victim)$$
+
+# Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
+PACKAGES_AT_ONCE = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
 test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 3; nothing under an MPI
-	$(GO) test -short -vet=off -skip '$(LONG)' ./...
+	$(GO) test -p $(PACKAGES_AT_ONCE) -short -vet=off -skip '$(LONG)' ./...
 
 long: ## run what make test leaves out: the conformance suites whole, and tests that take long
 	$(GO) test -timeout 20m -run '$(LONG)|$(SHORT)' ./...

@@ -19,9 +19,9 @@ type check struct {
 // mostRanks is the size of the suite's largest group.
 const mostRanks = 16
 
-// shortRanks are the groups of the suite with -short: an even and two odd numbers of ranks, and a
-// power of two.
-var shortRanks = []int{1, 2, 3, 5, 8}
+// shortRanks are the groups of the suite with -short: those on which it sees its own mutants, and
+// one with trees of three levels.
+var shortRanks = []int{1, 2, 3, 8}
 
 type size struct {
 	ranks int
