@@ -152,7 +152,7 @@ func TestDifference(t *testing.T) {
 		if !assert.NoError(t, err) {
 			return
 		}
-		defer reversed.Close() //nolint:errcheck // no call uses it
+		defer reversed.Close()
 		assert.NoError(t, agree.Difference(reversed, "shape", nil))
 		assert.NoError(t, agree.Difference(reversed, "shape", map[int]string{0: "[2]", 2: "[2]"}))
 		assert.Equal(t, &ccl.MismatchError{Field: "shape", Values: []ccl.MismatchValue{
