@@ -70,15 +70,11 @@ func TestFlightOfTheDead(t *testing.T) {
 	require.False(t, holdsMemory())
 }
 
-// holdsMemory reports whether this process, which is the launcher, has a job's memory open.
+// holdsMemory reports whether this process, which is the launcher, has mapped a job's memory. While
+// it looks for the memory, it also opens that of other jobs, but maps none.
 func holdsMemory() bool {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, f := range files {
-		if target, err := os.Readlink(f); err == nil && strings.HasPrefix(target, "/dev/shm/") {
-			return true
-		}
-	}
-	return false
+	maps, err := os.ReadFile("/proc/self/maps")
+	return err == nil && strings.Contains(string(maps), " /dev/shm/")
 }
 
 // A file that a rank was killed in the middle of is removed.

@@ -84,7 +84,7 @@ type Flight struct {
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or
 // joining, by the job's name. The name may lack its end, a "-" and the number by which package
 // dist counts the groups that were initialized: then OpenFlight takes the last. It reads the
-// memory only. The error lists the jobs that are running.
+// memory only.
 func OpenFlight(job string) (*Flight, error) {
 	var found *Flight
 	err := eachSegment(func(fd int, h header) (taken bool) {
@@ -101,19 +101,10 @@ func OpenFlight(job string) (*Flight, error) {
 		found = f
 		return true
 	})
-	if found != nil || err != nil {
-		return found, err
+	if found == nil && err == nil {
+		err = fmt.Errorf("no job %q of this user is running", job)
 	}
-
-	running, err := Jobs()
-	if err == nil && len(running) == 0 {
-		return nil, fmt.Errorf("no job %q of this user is running, nor any other of this user", job)
-	}
-	names := make([]string, len(running))
-	for i, r := range running {
-		names[i] = r.Name
-	}
-	return nil, errors.Join(fmt.Errorf("no job %q of this user is running; running are %q", job, names), err)
+	return found, err
 }
 
 // isOf reports whether the header is that of a job's segment, by the name that a user has of the

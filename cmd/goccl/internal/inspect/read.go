@@ -23,7 +23,7 @@ func Load(dir string) (*Records, error) {
 func Running(job string, now time.Time) (*Records, error) {
 	memory, err := shm.OpenFlight(job)
 	if err != nil {
-		return nil, err
+		return nil, withRunning(err)
 	}
 	defer memory.Close() //nolint:errcheck // it was only read
 	ranks, err := memory.Ranks()
@@ -37,4 +37,17 @@ func Running(job string, now time.Time) (*Records, error) {
 	running := memory.Running()
 	j.Running = &running
 	return j, nil
+}
+
+// withRunning returns err with the names of the jobs that are running.
+func withRunning(err error) error {
+	running, _ := shm.Jobs() // err is the error to report
+	if len(running) == 0 {
+		return err
+	}
+	names := make([]string, len(running))
+	for i, r := range running {
+		names[i] = r.Name
+	}
+	return fmt.Errorf("%w; running are %q", err, names)
 }
