@@ -23,11 +23,11 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 
 # Tests that take long and find little that the others miss: kernels a second time with other parameters,
 # transports a second time on groups within groups, the suites on kernels that are wrong on purpose, the
-# guide's commands, and builds of all programs.
-LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
+# guide's commands, the programs in the documents, and builds of all programs.
+LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|DocumentedCode|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Conformance|MappedConformance|ManyRanks|Transport|TransportCarried|Naive|Test|Victim)$$
+SHORT = ^Test(Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
 
 # Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
 PACKAGES_AT_ONCE = $$((2 * $$(getconf _NPROCESSORS_ONLN)))

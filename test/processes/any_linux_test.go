@@ -13,6 +13,7 @@ import (
 // Rank 2 receives from any rank, rank 1 waits for rank 2, and rank 0 sends nothing. If it dies, that ends the receive; if it leaves, the
 // timeout names it and the rank that waits.
 func TestAnySourceWithoutASender(t *testing.T) {
+	t.Parallel()
 	for _, dies := range []bool{true, false} {
 		p := part{Config: yamlFor(3), Rounds: 1, Timeout: 2 * time.Second, Scene: "any source", Talks: true}
 		if dies {

@@ -15,6 +15,7 @@ import (
 // If a rank is stopped in a ring of messages, all others blame it, although all except one wait
 // for a rank that waits itself.
 func TestStoppedInARing(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 5))
 	defer func() { t.Logf("seed %d", *seed) }()
 	for i := range *stops {

@@ -29,6 +29,7 @@ func stopped(t *testing.T, random *rand.Rand, ranks int, p part) (j *job, victim
 
 // If a rank is stopped for longer than the timeout, all others name it, also in their next calls.
 func TestStoppedForLong(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 1))
 	const timeout = time.Second
 	for i := range *stops {
@@ -66,6 +67,7 @@ func TestStoppedForLong(t *testing.T) {
 
 // No rank notices that another is stopped for less than that.
 func TestStoppedForShort(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 2))
 	for i := range *stops {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -13,8 +13,10 @@ var idle = flag.Duration("idle", time.Second, "how long ranks wait for one that 
 
 // Ranks that wait for a late one leave the cores to others, whatever their number.
 func TestWaitingIsCheap(t *testing.T) {
+	t.Parallel()
 	for _, ranks := range []int{2, 4, 8} {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
+			t.Parallel()
 			waitForLate(t, ranks, *idle, part{Calls: []call{{"direct", 1}}})
 		})
 	}
@@ -22,6 +24,7 @@ func TestWaitingIsCheap(t *testing.T) {
 
 // So do calls and messages that were started.
 func TestBegunIsCheap(t *testing.T) {
+	t.Parallel()
 	waitForLate(t, 3, 2**idle, part{Scene: "await"})
 }
 

@@ -75,6 +75,7 @@ func TestDeathSpreads(t *testing.T) {
 
 // A process that answers nothing, as one that is stopped, is named after the timeout, and does not hold up the others much longer.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	all, eps := joined(t, 3)
 	all[1].polling.Lock()
 	defer all[1].polling.Unlock()
@@ -171,6 +172,7 @@ func TestEarlyAndLate(t *testing.T) {
 // A rank that waited for another one, went on and was then stopped is the end of the chain of waits, although it has not said that it went
 // on.
 func TestStoppedInChain(t *testing.T) {
+	t.Parallel()
 	all, eps := joined(t, 4)
 	of := func(rank int) *endpoint { return eps[rank].(*endpoint) }
 	limits := []time.Duration{time.Minute, time.Minute, time.Second, time.Minute}

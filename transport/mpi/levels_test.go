@@ -255,6 +255,7 @@ func TestTwoLevelAbort(t *testing.T) {
 
 // A rank that is stopped in the middle of a call is named after the timeout, on all nodes.
 func TestTwoLevelStuck(t *testing.T) {
+	t.Parallel()
 	for _, stopped := range []int{2, 3, 1} {
 		t.Run(fmt.Sprint("rank=", stopped), func(t *testing.T) {
 			g := onNodes(t, 500*time.Millisecond, 0, 0, 1, 1)

@@ -257,6 +257,7 @@ func TestGoneInRounds(t *testing.T) {
 // A rank that is stopped in the middle of the rounds has entered: a timeout does not name it as missing. Those that wait for ranks whose
 // lines it holds up name it as behind.
 func TestStoppedInRounds(t *testing.T) {
+	t.Parallel()
 	const n, victim = 8, 0 // which is waited for first
 	e := func(after time.Duration) *transport.Arrival {
 		return &transport.Arrival{Ctx: t.Context(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: after}}
@@ -450,6 +451,7 @@ func TestFreedGroups(t *testing.T) {
 
 // A process that has not answered in one group is not waited for in another, also if it would decide.
 func TestUnresponsiveInAllGroups(t *testing.T) {
+	t.Parallel()
 	const n = 3
 	all, eps := joinedInRounds(t, n)
 	made := subgroup(t, eps, 1)
