@@ -104,9 +104,7 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 func takeBack() {
 	sent.Lock()
 	defer sent.Unlock()
-	if sent.hasSent {
-		_ = launchenv.TakeBack(os.Getenv)
-	}
+	_ = launchenv.TakeBack(os.Getenv) // perhaps of an earlier process, which a shell has repeated
 	sent.sentReports = sentReports{}
 }
 

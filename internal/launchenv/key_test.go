@@ -44,14 +44,14 @@ func FuzzKeyOfName(f *testing.F) {
 }
 
 func TestParseStat(t *testing.T) {
-	p, ok := parseStat("26962 (hydra_pmi_proxy) S 26961 26961 26944 0 -1 4194304 300 0 0 0 0 0 0 0 20 0 1 0 8190345 3461120 780 18446744073709551615\n")
-	require.True(t, ok)
+	p, err := parseStat("26962 (hydra_pmi_proxy) S 26961 26961 26944 0 -1 4194304 300 0 0 0 0 0 0 0 20 0 1 0 8190345 3461120 780 18446744073709551615\n")
+	require.NoError(t, err)
 	require.Equal(t, Process{26962, "hydra_pmi_proxy", "S", 26961, "8190345"}, p)
-	p, ok = parseStat("7 (a) b (c) Z 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1")
-	require.True(t, ok)
+	p, err = parseStat("7 (a) b (c) Z 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1")
+	require.NoError(t, err)
 	require.Equal(t, Process{7, "a) b (c", "Z", 5, "42"}, p)
 	for _, text := range []string{"", "7", "7 (x", ") (", "7 (x) S 5", "7 (x) S y 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1", "x (x) S 5 1 1 0 -1 1 1 0 0 0 0 0 0 0 20 0 1 0 42 1"} {
-		_, ok := parseStat(text)
-		require.False(t, ok, text)
+		_, err := parseStat(text)
+		require.Error(t, err, text)
 	}
 }

@@ -2,11 +2,14 @@ package launchenv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Process is a process of this machine, as /proc shows it.
@@ -21,8 +24,11 @@ type Process struct {
 
 // HasEnded reports whether the process has ended, even if its parent has not waited for it yet.
 func (p Process) HasEnded() bool {
-	now, ok := readProcess(p.PID)
-	return !ok || now.start != p.start || now.state == "Z" || now.state == "X"
+	now, err := readProcess(p.PID)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) // not if this process has too many open files
+	}
+	return now.start != p.start || now.state == "Z" || now.state == "X"
 }
 
 // Launcher returns the process that has started this rank: its nearest ancestor that was started
@@ -72,8 +78,8 @@ func ownNamespace(kind string) string {
 // ancestors yields the parent of this process, its parent and so on, as far as /proc shows them.
 func ancestors(yield func(Process) bool) {
 	for pid := os.Getppid(); pid > 0; {
-		p, ok := readProcess(pid)
-		if !ok || !yield(p) {
+		p, err := readProcess(pid)
+		if err != nil || !yield(p) {
 			return
 		}
 		pid = p.parent
@@ -81,27 +87,29 @@ func ancestors(yield func(Process) bool) {
 }
 
 // readProcess returns the process of that number.
-func readProcess(pid int) (p Process, ok bool) {
+func readProcess(pid int) (p Process, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return p, false
+		return p, err
 	}
 	return parseStat(string(text))
 }
 
+var errStat = errors.New("it does not describe a process")
+
 // parseStat parses /proc/PID/stat (proc_pid_stat(5)): pid; name in parentheses,
 // which may contain any character; state; parent; ...; as 22nd field the start time.
-func parseStat(text string) (p Process, ok bool) {
+func parseStat(text string) (p Process, err error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
-		return p, false
+		return p, errStat
 	}
 	rest := strings.Fields(text[end+1:]) // from the third field on
 	if len(rest) < 20 {
-		return p, false
+		return p, errStat
 	}
 
 	pid, err1 := strconv.Atoi(strings.TrimSpace(text[:open]))
 	parent, err2 := strconv.Atoi(rest[1])
-	return Process{pid, text[open+1 : end], rest[0], parent, rest[19]}, err1 == nil && err2 == nil
+	return Process{pid, text[open+1 : end], rest[0], parent, rest[19]}, errors.Join(err1, err2)
 }

@@ -18,18 +18,20 @@ func letters(text string) string {
 	}, text)
 }
 
-// findOtherBuilds returns the ranks that run another build of the program than rank 0, and says so.
-func findOtherBuilds(ranks []Rank) (others []int, says string) {
+// describeBuilds says which ranks run another build of the program than rank 0; "" if none does.
+func describeBuilds(ranks []Rank) string {
+	var others []int
 	for i, r := range ranks {
 		if r.build != "" && ranks[0].build != "" && r.build != ranks[0].build {
 			others = append(others, i)
 		}
 	}
+
 	switch len(others) {
 	case 0:
-		return nil, ""
+		return ""
 	case 1:
-		return others, text.Ranks(others) + " runs another build of the program than rank 0"
+		return text.Ranks(others) + " runs another build of the program than rank 0"
 	}
-	return others, text.Ranks(others) + " run another build of the program than rank 0"
+	return text.Ranks(others) + " run another build of the program than rank 0"
 }

@@ -99,6 +99,19 @@ func TestHeadlines(t *testing.T) {
 
 // A rank of another build is named if the job succeeds, too.
 func TestOtherBuild(t *testing.T) {
+	job := otherBuild(t)
+	outcome, err := job.Run(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "rank 1 runs another build of the program than rank 0", outcome.Warning)
+
+	job.Args[len(job.Args)-1] = "timeout"
+	e := start(job).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) has another configuration than the others: .*\n  rank 1 runs another build of the program than rank 0\n`, e.Error())
+}
+
+// otherBuild returns a job whose rank 1 runs another build, and whose last argument says how it fails.
+func otherBuild(t *testing.T) *Spec {
+	t.Helper()
 	other := filepath.Join(t.TempDir(), "other")
 	file, err := os.ReadFile(self())
 	require.NoError(t, err)
@@ -110,13 +123,25 @@ func TestOtherBuild(t *testing.T) {
 	job := testJob(3)
 	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `test $RANK = 1 && exec "$0" "$@"; shift; exec "$RUN" fails "$@"`, other, "fails", "not at all"}
 	job.Variables = []string{"RUN=" + self()}
-	outcome, err := job.Run(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, "rank 1 runs another build of the program than rank 0", outcome.Warning)
+	return job
+}
 
-	job.Args[len(job.Args)-1] = "timeout"
+// Nor is it to blame for the failure of another one.
+func TestFailureBesideOtherBuild(t *testing.T) {
+	job := otherBuild(t)
+	job.Args[len(job.Args)-1] = "small files"
 	e := start(job).failure(t)
-	require.Regexp(t, `^rank 1 \(pid \d+\) has another configuration than the others: .*\n  rank 1 runs another build of the program than rank 0\n`, e.Error())
+	require.Regexp(t, `^rank 0 \(pid \d+\) was the first to fail, .*\n  rank 1 runs another build of the program than rank 0\n(?s).*: file too large`, e.Error())
+}
+
+// Ranks that end as they were asked to, by chance like the first one, are not to blame.
+func TestEndsAsAsked(t *testing.T) {
+	job := testJob(3)
+	const script = `if [ $RANK = 1 ]; then while [ ! -e "$0/0" ] || [ ! -e "$0/2" ]; do :; done; exit 1; fi
+		trap "exit 1" TERM; : >"$0/$RANK"; while :; do :; done`
+	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", script, t.TempDir()}
+	e := start(job).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, .*: exit status 1\n  ranks 0, 2: ended after SIGTERM, with exit status 1$`, e.Error())
 }
 
 // A rank that gets so few descriptors that package os would crash says so, and not the Go runtime.

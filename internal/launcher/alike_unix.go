@@ -2,24 +2,10 @@
 
 package launcher
 
-import (
-	"github.com/goccl/goccl/internal/launchenv"
-)
-
-// blameAlike looks for the cause in what several ranks have in common, where one was the first that
-// failed by itself: they have failed alike, or they run another build of the program than those
-// that could not join them.
+// blameAlike blames all ranks that failed by themselves as the first of them did.
 func (l *launcher) blameAlike(e *EndedError) {
-	first := e.Blamed[0]
-	report := e.Ranks[first].Report
-	if report != nil && report.Kind == launchenv.FailedInit && e.Builds != "" {
-		e.Cause = CauseMismatch
-		e.Blamed, _ = findOtherBuilds(e.Ranks)
-		return
-	}
-
 	var alike []int
-	complaint := l.ranks[first].complaint()
+	complaint := l.ranks[e.Blamed[0]].complaint()
 	for i := range l.ranks {
 		if complaint != "" && l.ranks[i].complaint() == complaint {
 			alike = append(alike, i)
@@ -31,10 +17,11 @@ func (l *launcher) blameAlike(e *EndedError) {
 }
 
 // complaint returns what a rank that has failed by itself says of that, without numbers: its
-// report, or how it ended and its last line. It is "" if the rank has not.
+// report, or how it ended and its last line. It is "" if the rank has not, or ended when it was
+// asked to.
 func (r *rank) complaint() string {
 	switch {
-	case r.consequence() || !r.Failed() || !r.isFinished || r.Signal != 0 && r.Asked != 0:
+	case r.consequence() || !r.Failed() || !r.isFinished || r.Asked != 0 && (r.Signal != 0 || r.Report == nil):
 		return ""
 	case r.Report != nil:
 		return "report " + letters(r.Report.Message)

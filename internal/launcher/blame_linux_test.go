@@ -81,7 +81,7 @@ var culprits = map[string]culprit{
 	"deaf": {func() error {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGQUIT, syscall.SIGTERM)
 		return sleepy()
-	}, CauseSilent, "\n  rank 2: killed, because it had not ended within the grace period of "},
+	}, CauseSilent, "\n  rank 2: killed at the end of the grace period of "},
 	"stop": {func() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}

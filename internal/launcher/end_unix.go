@@ -134,13 +134,14 @@ func (l *launcher) jobError() error {
 	}
 
 	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after, Grace: l.ending.grace}
-	if _, e.Builds = findOtherBuilds(e.Ranks); f.seen >= 0 {
+	e.Builds = describeBuilds(e.Ranks)
+	if f.seen >= 0 {
 		e.Cause, e.Blamed, e.Reporter = f.cause, f.blamed, f.reporter
 		if f.cause == CauseFailed {
 			l.blameAlike(e)
 		}
 		e.First = e.Blamed[0]
-		e.Shortage = l.failure.before.describe(e.Ranks[e.First].isKilled())
+		e.Shortage = f.before.describe("", e.Ranks[e.First].isKilled())
 		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
 			e.Stall = f.stall
 		}

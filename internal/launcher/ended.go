@@ -109,7 +109,7 @@ func (r Rank) How() string {
 		return "an unknown status, because another part of the launching program has waited for it"
 	}
 	if r.hasHiddenFailure() {
-		return "exit status 0, but its program has failed: a shell passes on the status of the last program of a pipe, unless set -o pipefail"
+		return "exit status 0, but its program has failed (in a shell, see set -o pipefail)"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
 	if name := SignalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
@@ -118,8 +118,8 @@ func (r Rank) How() string {
 	return how
 }
 
-// fate describes how a rank that was not the first to fail ended, or ranks, by their pronoun.
-func (r Rank) fate(pronoun string, grace time.Duration) string {
+// fate describes how a rank that was not the first to fail ended, or ranks that ended alike.
+func (r Rank) fate(grace time.Duration) string {
 	switch {
 	case r.Asked == 0 && !r.Failed():
 		return "ended before, with " + r.How()
@@ -130,7 +130,7 @@ func (r Rank) fate(pronoun string, grace time.Duration) string {
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL && grace < 0:
 		return "killed by the second interrupt"
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
-		return fmt.Sprintf("killed, because %s had not ended within the grace period of %v", pronoun, grace)
+		return fmt.Sprintf("killed at the end of the grace period of %v", grace)
 	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
 		return "ended by " + SignalName(r.Asked)
 	}
@@ -160,9 +160,8 @@ func (e *EndedError) Error() string {
 	if e.Stall != "" { // Blamed may have waited to write
 		b.WriteString(e.Stall + ", and ")
 	}
-	headline := e.headline()
-	b.WriteString(headline)
-	if e.Builds != "" && !strings.HasPrefix(headline, e.Builds) {
+	b.WriteString(e.headline())
+	if e.Builds != "" {
 		b.WriteString("\n  " + e.Builds)
 	}
 	if e.First >= 0 {
@@ -176,7 +175,7 @@ func (e *EndedError) Error() string {
 		if i == e.First && (e.Cause == CauseFailed || e.Cause == CauseUnknown) {
 			continue // part of the headline
 		}
-		fate := r.fate("it", e.Grace)
+		fate := r.fate(e.Grace)
 		if ranks[fate] == nil {
 			fates = append(fates, fate)
 		}
@@ -184,11 +183,7 @@ func (e *EndedError) Error() string {
 	}
 
 	for _, fate := range fates {
-		same := ranks[fate]
-		if len(same) > 1 {
-			fate = e.Ranks[same[0]].fate("they", e.Grace)
-		}
-		fmt.Fprintf(&b, "\n  %s: %s", text.Ranks(same), fate)
+		fmt.Fprintf(&b, "\n  %s: %s", text.Ranks(ranks[fate]), fate)
 	}
 	return b.String()
 }
@@ -233,7 +228,7 @@ func (e *EndedError) headline() string {
 
 	how := first.How()
 	if first.Asked != 0 || !first.Failed() {
-		how = first.fate("it", e.Grace)
+		how = first.fate(e.Grace)
 	}
 
 	if e.Cause == CauseUnknown {
@@ -247,8 +242,6 @@ func (e *EndedError) difference(who string) string {
 	verb, what := "made", "call"
 	switch report := e.Ranks[e.Reporter].Report; {
 	case report == nil:
-	case report.Kind == launchenv.FailedInit && !report.Cause.IsDifference():
-		return e.Builds
 	case report.Kind == launchenv.FailedInit:
 		if verb, what = "has", "configuration"; len(e.Blamed) > 1 {
 			verb = "have"

@@ -61,13 +61,20 @@ func TestFailureBehindPipe(t *testing.T) {
 			e := start(piped(testJob(4, "blame", name, "return it", "barrier"))).failure(t)
 			require.Equal(t, []int{2}, e.Blamed, "%v", e)
 			require.Equal(t, culprits[name].cause, e.Cause, "%v", e)
-			require.Contains(t, e.Error(), "exit status 0, but its program has failed: ")
+			require.Contains(t, e.Error(), "exit status 0, but its program has failed (in a shell, see set -o pipefail)")
 			require.Equal(t, statusFailed, e.ExitCode())
 		})
 	}
 	require.NoError(t, runError(piped(testJob(2, "echo", "all is well"))))
 	// A failed call alone is no failure of the program.
 	require.NoError(t, runError(testJob(1, "foreign", `{"kind":"call","pid":1}`, "0")))
+}
+
+// What a shell repeats after a failure may succeed.
+func TestRepeatedRank(t *testing.T) {
+	job := testJob(2)
+	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `"$0" fails "in no other way" || "$0" fails "not at all"`, self()}
+	require.NoError(t, runError(job))
 }
 
 // hostileReports are what a process that is no rank may write.

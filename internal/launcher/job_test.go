@@ -125,7 +125,7 @@ func TestEndedError(t *testing.T) {
     b
   ranks 0, 2, 3: ended by SIGTERM
   rank 4: ended after SIGTERM, with exit status 1
-  rank 5: killed, because it had not ended within the grace period of 5s
+  rank 5: killed at the end of the grace period of 5s
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
 	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}

@@ -100,7 +100,7 @@ func (s *stream) write(p []byte) {
 	case s.pause == 0 || s.out == nil:
 	case s.timer == nil:
 		s.timer = time.AfterFunc(s.pause, s.end)
-	default:
+	case len(s.rest) == 0 || bytes.ContainsAny(p, "\r\n"): // otherwise it is the same line
 		s.timer.Reset(s.pause)
 	}
 

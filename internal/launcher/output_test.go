@@ -58,6 +58,22 @@ func TestOverwrittenLines(t *testing.T) {
 	}
 }
 
+// A line that grows without a pause is shown, too.
+func TestGrowingLine(t *testing.T) {
+	var shown bytes.Buffer
+	s := linesTo(&shown)
+	s.pause = 300 * time.Millisecond
+	isShown := func() bool {
+		s.out.at.Lock()
+		defer s.out.at.Unlock()
+		return shown.Len() > 0
+	}
+	for late := time.Now().Add(10 * time.Second); !isShown(); time.Sleep(5 * time.Millisecond) {
+		require.True(t, time.Now().Before(late), "it is never shown")
+		s.write([]byte("."))
+	}
+}
+
 // A line may have 64 KiB; longer ones are broken.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", maxLine)

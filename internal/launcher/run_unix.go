@@ -94,10 +94,10 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	_ = l.Memory.removeLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 
 	if err != nil {
-		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe(false))}
+		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe("", false))}
 	}
-	_, warning := findOtherBuilds(l.exits())
-	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.exits(), Warning: warning}, l.jobError()
+	ranks := l.exits()
+	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: ranks, Warning: describeBuilds(ranks)}, l.jobError()
 }
 
 // newName returns a unique job name.

@@ -386,7 +386,7 @@ func TestGrace(t *testing.T) {
 	r.signals <- syscall.SIGTERM
 	e := r.failure(t)
 	require.Equal(t, 143, e.ExitCode())
-	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because they had not ended within the grace period of 20ms$`, e.Error())
+	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed at the end of the grace period of 20ms$`, e.Error())
 }
 
 // Signals are forwarded unchanged. A rank that ends with 0 then has not failed,

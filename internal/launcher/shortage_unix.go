@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"syscall"
@@ -12,23 +13,27 @@ import (
 )
 
 // shortages are what the control groups had counted before the job, by file.
-type shortages struct{ memory, processes map[string]float64 }
+type shortages map[string]float64
 
-func countShortages() shortages {
-	return shortages{cgroup.OutOfMemory.Counts(""), cgroup.OutOfProcesses.Counts("")}
+func countShortages(root string) shortages {
+	counts := cgroup.OutOfMemory.Counts(root)
+	maps.Copy(counts, cgroup.OutOfProcesses.Counts(root))
+	return counts
 }
 
 // describe says of what the control groups had too little since then, which may be why a process
 // ended: of memory if it was killed. It returns "" if they had enough.
-func (s shortages) describe(isKilled bool) string {
-	event, before := cgroup.OutOfProcesses, s.processes
+func (before shortages) describe(root string, isKilled bool) string {
+	event := cgroup.OutOfProcesses
 	if isKilled {
-		event, before = cgroup.OutOfMemory, s.memory
+		event = cgroup.OutOfMemory
 	}
 
-	for file, n := range event.Counts("") {
-		switch limit := cgroup.MemoryLimit(""); {
+	for file, n := range event.Counts(root) {
+		switch limit := cgroup.MemoryLimit(root); {
 		case n <= before[file]:
+		case isKilled && limit.File == "": // version 2 counts such a kill, too
+			return "; the machine ran out of memory"
 		case isKilled:
 			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
 		default:

@@ -11,7 +11,7 @@ import (
 
 // startAll starts the keeper and then the ranks.
 func (l *launcher) startAll() error {
-	l.started, l.failure.before = time.Now(), countShortages()
+	l.started, l.failure.before = time.Now(), countShortages("")
 	if err := reserveThreads(l.Ranks); err != nil {
 		return err
 	}

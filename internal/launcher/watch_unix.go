@@ -78,7 +78,7 @@ func (l *launcher) recordExit(c child) {
 		l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
 		l.openFlight() // of a group that was initialized since
 		l.ending.blamedLate = time.After(blameGrace)
-		if l.readReport(i); r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
+		if r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
 			l.ending.blamedLate = time.After(initGrace)
 		}
 	case !r.Failed():

@@ -1,0 +1,32 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A process that was killed since the machine had no memory names no limit where there is none.
+func TestShortages(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
+		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
+	}
+	write("/proc/self/cgroup", "0::/a\n")
+	write("/proc/self/mountinfo", "30 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 3\n")
+	write("/sys/fs/cgroup/a/pids.events", "max 7\n")
+	before := countShortages(root)
+	require.Empty(t, before.describe(root, true))
+	require.Empty(t, before.describe(root, false))
+
+	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 4\n")
+	write("/sys/fs/cgroup/a/pids.events", "max 9\n")
+	require.Equal(t, "; the machine ran out of memory", before.describe(root, true))
+	require.Equal(t, "; the control group refused 2 processes or threads (/sys/fs/cgroup/a/pids.events)", before.describe(root, false))
+	write("/sys/fs/cgroup/a/memory.max", "67108864\n")
+	require.Equal(t, "; the control group ran out of memory: its limit is 64 MiB (/sys/fs/cgroup/a/memory.max)", before.describe(root, true))
+}
