@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccl/goccl/internal/library"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -197,15 +198,15 @@ func (e *KernelPanicError) Error() string {
 }
 
 // panicLine returns the file and line, as in stack, of the first function below the panic that
-// belongs neither to the Go runtime, nor to this package, nor to the steps that kernels share, ""
-// if none does. stack is a result of debug.Stack.
+// belongs neither to Go, nor to this package, nor to the steps that kernels share, "" if none does.
+// stack is a result of debug.Stack.
 func panicLine(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "\npanic(")
 	lines := strings.Split(below, "\n")
 	for i := 2; i+1 < len(lines); i += 2 { // a function, and its file
-		if !strings.HasPrefix(lines[i], "runtime.") && !strings.HasPrefix(lines[i], "github.com/goccl/goccl/ccl.") &&
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		if !library.IsStandard(lines[i], file) && !strings.HasPrefix(lines[i], "github.com/goccl/goccl/ccl.") &&
 			!strings.HasPrefix(lines[i], "github.com/goccl/goccl/algorithms/internal/steps.") {
-			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 			return path.Base(filepath.ToSlash(file))
 		}
 	}

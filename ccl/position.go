@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"strings"
 
 	"github.com/goccl/goccl/internal/library"
 )
@@ -52,7 +51,7 @@ var stepFunction string
 
 func init() { stepFunction = runtime.FuncForPC(reflect.ValueOf((*engine).step).Pointer()).Name() }
 
-// isProgram reports whether a function belongs neither to goccl nor to the Go runtime.
+// isProgram reports whether a function belongs neither to goccl nor to Go.
 func isProgram(f runtime.Frame) bool {
-	return !library.Has(f.Function, f.File) && !strings.HasPrefix(f.Function, "runtime.")
+	return !library.Has(f.Function, f.File) && !library.IsStandard(f.Function, f.File)
 }

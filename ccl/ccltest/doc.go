@@ -65,7 +65,8 @@
 // The name of the test contains the kernel, the check, the medium and the number of ranks. A
 // failure begins with the rank that saw it and its call. If messages missed each other, it
 // lists what each rank was doing at that time, and by which line of the kernel; for a panic,
-// the lines of the kernel that led to it. Then follow the broken rule and the command that
+// the lines of the kernel that led to it. A kernel whose goroutines use its Call at the same time
+// is told so. Then follow the broken rule and the command that
 // runs exactly this case: inputs and delays are the same in every run. If the case depends on
 // timing it may take several runs, -count=100. If several ranks fail, a rank that panicked or
 // returned an error of its own is named before those that only saw what followed; otherwise

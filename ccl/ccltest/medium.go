@@ -73,9 +73,11 @@ type group struct {
 	nodes    int   // of a group with two levels; otherwise 0 or 1
 	native   bool  // the transport has collectives of its own
 	switches []int // lengths in bytes at which some part may switch paths
+	lingers  bool  // of the probe
 	stop     sync.Once
 	alive    atomic.Uint64           // number of calls that have ended
 	culprit  atomic.Pointer[culprit] // the first
+	late     atomic.Pointer[string]  // the goroutines of kernels that another rank waited for in vain
 }
 
 type rank struct {
@@ -91,6 +93,7 @@ type probe struct {
 	seed    uint64          // of the delays
 	step    func(rank int)  // called before each call of a rank's endpoint
 	observe func(*ccl.Call) // called after each run of the kernel
+	lingers bool            // goroutines that a kernel has started linger in verbs, so that these overlap
 }
 
 // errHangs is the error of a group that makes no progress outside of a call's waits.
@@ -114,7 +117,7 @@ func (s *subject) with(w medium, n int, p probe, play func(g *group) error) erro
 }
 
 func (s *subject) connect(w medium, n int, p probe) (*group, error) {
-	g := &group{s: s, medium: w}
+	g := &group{s: s, medium: w, lingers: p.lingers}
 	settings, err := s.settings(n, func(c *ccl.Call) error { return g.runKernel(c, p.observe) })
 	if err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func (s *subject) connect(w medium, n int, p probe) (*group, error) {
 	g.settings, g.switches = settings, s.switches(eps[0], settings)
 	for i, ep := range eps {
 		r := &rank{g: g, me: i, n: n}
-		eps[i] = newStepping(ep, p.stepOf(r, w.jitter), &r.trace)
+		eps[i] = newStepping(ep, p.stepOf(r, w.jitter), r)
 		g.ranks = append(g.ranks, r)
 	}
 
@@ -253,6 +256,9 @@ func (g *group) onAll(script func(r *rank) error) error {
 	}
 	if astray(result) { // by now the verbs of the other ranks have failed too, and are known
 		result = fmt.Errorf("%w%s", result, g.traces())
+	}
+	if late := g.late.Load(); late != nil {
+		result = withEvidence(result, *late, nil)
 	}
 	if c := g.culprit.Load(); c != nil && weight(result) < ownFault {
 		result = withFrames(fmt.Errorf("rank %d of %d: %w\nand then %v", c.rank, len(g.ranks), c.err, result))

@@ -16,7 +16,7 @@ func (s *subject) calls(w medium, n int) error {
 	if made {
 		return err
 	}
-	err = s.with(w, n, probe{}, func(g *group) error {
+	err = s.with(w, n, probe{lingers: true}, func(g *group) error {
 		return g.run(g.pick(60, g.jobs()), func(attempt) error { return nil })
 	})
 	s.made[key] = err

@@ -3,8 +3,10 @@
 package ccltest
 
 import (
+	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -96,4 +98,27 @@ func wasteful() *ccl.Kernel {
 		sink.Store(&make([]byte, 8)[0])
 		return nil
 	})
+}
+
+// A kernel whose goroutines share its Call is told so, and not what messages have become.
+func TestTwoGoroutines(t *testing.T) {
+	k := chainKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		if c.Rank() != c.Root() {
+			return c.Recv(c.Root(), c.Out())
+		}
+		var sending sync.WaitGroup
+		for r := range c.Size() {
+			if r != c.Root() {
+				sending.Go(func() { _ = c.Send(r, c.Out()) })
+			}
+		}
+		sending.Wait()
+		return nil
+	}
+	text := firstFailure(t, subjectOf(ccl.CollBroadcast, k), 3)
+	want := regexp.MustCompile(`Send at mutants_racing_unsafe_test\.go:\d+: two goroutines use one Call at the same time; it belongs to the goroutine that runs the kernel\n(.*\n)*rule: Completes`)
+	if !want.MatchString(text) {
+		t.Error(text)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/internal/library"
 )
 
 // runFrame is the kernel's caller in a stack trace.
@@ -36,7 +37,7 @@ func (f frame) kernels() bool {
 	}
 	foreign := []string{"runtime.", "runtime/", "internal/", "sync.", "sync/", "syscall.", "testing.", "time.", "main.main",
 		"github.com/goccl/goccl/ccl.", "github.com/goccl/goccl/transport/", "github.com/goccl/goccl/internal/"}
-	return !slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(function, p) })
+	return !library.IsStandard(function, f.File) && !slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
 const (
@@ -138,6 +139,18 @@ func kernelStacks() string {
 	return "goroutines in the kernel:" + stacksText(inside)
 }
 
+// runsKernel reports whether the kernel has been called on this goroutine.
+func runsKernel() bool {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		if f.Function == runFrame || !more {
+			return f.Function == runFrame
+		}
+	}
+}
+
 // newStacks describes the goroutines that run now and did not run before.
 func newStacks(before map[string]*stack) string {
 	var added []*stack
@@ -170,11 +183,10 @@ func kernelFrames(stack []byte) (text string) {
 
 	most := 3
 	for _, f := range frames {
-		isForeign := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "github.com/goccl/goccl/ccl.")
 		switch {
 		case f.Function == runFrame:
 			return text
-		case !isForeign && most > 0:
+		case frame(f).kernels() && most > 0:
 			text += fmt.Sprintf("\n  in %v", frame(f))
 			most--
 		}

@@ -1,6 +1,8 @@
 package ccltest
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -22,8 +24,8 @@ type stepping struct {
 
 // stepper is shared by the parts of a stepping endpoint.
 type stepper struct {
-	step  func()
-	trace *trace
+	step func()
+	*rank
 }
 
 // start is a step before a wait, and succeed the end of the wait.
@@ -35,13 +37,34 @@ func (s *stepper) start(a activity, peer int) {
 func (s *stepper) succeed(err error) {
 	if err == nil {
 		s.trace.set(computing, 0)
-	} else {
-		s.trace.fail()
+		return
+	}
+	s.trace.fail()
+	if _, ok := errors.AsType[*transport.TimeoutError](err); ok && s.trace.verb() {
+		s.g.noteLate()
 	}
 }
 
-func newStepping(ep transport.Endpoint, step func(), t *trace) transport.Endpoint {
-	s := &stepping{Endpoint: ep, stepper: stepper{step, t}}
+// wait does the part of a verb that waits. It fails where another goroutine of the rank's kernel
+// does so at the same time.
+func (s *stepper) wait(a activity, peer int, wait func() error) error {
+	if !s.trace.busy.CompareAndSwap(false, true) {
+		err := fmt.Errorf("%v: two goroutines use one Call at the same time; it belongs to the goroutine that runs the kernel", verbs.Caller())
+		s.g.culprit.CompareAndSwap(nil, &culprit{s.me, err})
+		return err
+	}
+	defer s.trace.busy.Store(false)
+	if s.g.lingers && !runsKernel() {
+		yield(100) // the kernel's other goroutines come to their verbs meanwhile
+	}
+	s.start(a, peer)
+	err := wait()
+	s.succeed(err)
+	return err
+}
+
+func newStepping(ep transport.Endpoint, step func(), r *rank) transport.Endpoint {
+	s := &stepping{Endpoint: ep, stepper: stepper{step, r}}
 	if m := ep.Memory(); m != nil {
 		s.memory = &steppingMemory{m, step}
 	}
@@ -86,23 +109,22 @@ func (s *stepping) Payload(rank, n int) []byte {
 func (s *stepping) Transfer(t verbs.Transfer) { s.trace.add(t) }
 
 func (s *stepping) Put(to int, m *transport.Message) (n int, err error) {
-	s.start(sending, to)
-	n, err = s.Endpoint.Put(to, m)
-	s.succeed(err)
+	err = s.wait(sending, to, func() error {
+		n, err = s.Endpoint.Put(to, m)
+		return err
+	})
 	return n, err
 }
 
 func (s *stepping) Drain(to int) error {
-	s.start(sending, to)
-	err := s.Endpoint.Drain(to)
-	s.succeed(err)
-	return err
+	return s.wait(sending, to, func() error { return s.Endpoint.Drain(to) })
 }
 
 func (s *stepping) Next(from int) (view transport.Message, err error) {
-	s.start(receiving, from)
-	view, err = s.Endpoint.Next(from)
-	s.succeed(err)
+	err = s.wait(receiving, from, func() error {
+		view, err = s.Endpoint.Next(from)
+		return err
+	})
 	return view, err
 }
 

@@ -1,6 +1,8 @@
 package ccltest
 
 import (
+	"encoding/json"
+	"io"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -81,6 +83,53 @@ func TestHangText(t *testing.T) {
 	}
 	if strings.Count(after, "1 goroutine, chan receive:") != 1 || !strings.Contains(after, "mutants_messages_test.go:") || strings.Contains(after, "(*group).each") {
 		t.Errorf("the stacks are\n%s", after)
+	}
+}
+
+// A kernel that comes back after the others have given up is shown where they waited for it.
+func TestLateText(t *testing.T) {
+	gaveUp := make(chan struct{})
+	k := chainKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		if c.Rank() == 0 {
+			defer close(gaveUp)
+			return c.Recv(1, c.Out())
+		}
+		<-gaveUp
+		return c.Send(0, c.Out())
+	}
+	s := subjectOf(ccl.CollBroadcast, k)
+	hangs(s)
+	text := failure(messages(s, poll, 2), checkNamed("Messages"), "TestA/b")
+	want := regexp.MustCompile(`rank 1 .*, and was in its kernel, outside of verbs, when another rank's wait timed out\n(.*\n)*` +
+		`goroutines in the kernel:\n  1 goroutine, chan receive:\n    \S+TestLateText\S+, \S+text_test\.go:\d+\n`)
+	if !want.MatchString(text) {
+		t.Error(text)
+	}
+}
+
+// The place of a kernel that waits or panics inside the standard library is its own line.
+func TestPlaceBelowTheLibrary(t *testing.T) {
+	input, output := io.Pipe()
+	defer output.Close()
+	s := subjectOf(ccl.CollAllReduce, before(func(c *ccl.Call) error {
+		if c.Rank() == 1 {
+			return json.NewDecoder(input).Decode(new(int))
+		}
+		return nil
+	}))
+	hangs(s)
+	s.patience = time.Second
+	text := failure(completes(s, poll, 2), checkNamed("Completes"), "TestA/b")
+	if !regexp.MustCompile(`\n  1 goroutine, select:\n    \S+TestPlaceBelowTheLibrary\S+, \S+text_test\.go:\d+\n`).MatchString(text) {
+		t.Error(text)
+	}
+	err := completes(subjectOf(ccl.CollAllReduce, before(func(c *ccl.Call) error {
+		_ = strings.Repeat("x", -c.Size())
+		return nil
+	})), poll, 2)
+	if err == nil || !regexp.MustCompile(`panicked at text_test\.go:\d+: strings: .*\n  in \S+TestPlaceBelowTheLibrary`).MatchString(err.Error()) {
+		t.Error(err)
 	}
 }
 

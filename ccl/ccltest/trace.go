@@ -37,6 +37,8 @@ var activities = [...]string{
 type trace struct {
 	word   atomic.Uint64
 	failed atomic.Pointer[verbs.Position] // the verb that failed
+	busy   atomic.Bool                    // a verb waits
+	late   atomic.Bool                    // the kernel was outside of verbs when another rank's wait timed out
 
 	mu        sync.Mutex
 	transfers []verbs.Transfer
@@ -58,7 +60,26 @@ func (t *trace) String() string {
 	if position := t.failed.Load(); position != nil && t.verb() {
 		text += ": " + position.String()
 	}
+	if t.late.Load() {
+		text += ", and was in its kernel, outside of verbs, when another rank's wait timed out"
+	}
 	return text
+}
+
+// noteLate notes which ranks are in their kernels, outside of verbs, and at which lines. A wait has
+// timed out that may be for them.
+func (g *group) noteLate() {
+	isLate := false
+	for _, r := range g.ranks {
+		if r.trace.activity() == computing {
+			r.trace.late.Store(true)
+			isLate = true
+		}
+	}
+	if isLate && g.late.Load() == nil {
+		text := kernelStacks()
+		g.late.CompareAndSwap(nil, &text)
+	}
 }
 
 // fail records the verb of a failed wait.
@@ -79,8 +100,9 @@ func (t *trace) add(x verbs.Transfer) {
 	}
 }
 
-// clear forgets the transfers when the next call begins.
+// clear forgets the last call when the next one begins.
 func (t *trace) clear() {
+	t.late.Store(false)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.transfers = t.transfers[:0]

@@ -9,6 +9,10 @@
 package library
 
 import (
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -29,4 +33,22 @@ func Has(function, file string) bool {
 		rest, found := strings.CutPrefix(inside, room)
 		return found && rest != "" && (rest[0] == '.' || rest[0] == '/')
 	})
+}
+
+// sources is the folder of the standard library, "" if it is not in stack traces: with -trimpath.
+var sources = func() string {
+	inRuntime := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer())
+	file, _ := inRuntime.FileLine(inRuntime.Entry())
+	folder, found := strings.CutSuffix(path.Dir(filepath.ToSlash(file)), "/src/runtime")
+	if !found {
+		return ""
+	}
+	return folder + "/src/"
+}()
+
+// IsStandard reports whether a function, with its name and file as in a stack trace, is the Go
+// runtime's or of the standard library. Of the latter it knows none if the program was built with
+// -trimpath.
+func IsStandard(function, file string) bool {
+	return strings.HasPrefix(function, "runtime.") || sources != "" && strings.HasPrefix(filepath.ToSlash(file), sources)
 }

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -81,4 +83,17 @@ func TestRoomsAreOfTheModule(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o600))
 	}
 	require.Equal(t, []string{"ccl"}, roomsOf(t, root))
+}
+
+func TestIsStandard(t *testing.T) {
+	of := func(f any) bool {
+		function := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+		file, _ := function.FileLine(function.Entry())
+		return IsStandard(function.Name(), file)
+	}
+	require.True(t, of(runtime.GC))
+	require.True(t, of(strings.Repeat))
+	require.True(t, of(filepath.WalkDir))
+	require.False(t, of(TestIsStandard))
+	require.False(t, of(require.True))
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/goccl/goccl/internal/library"
 )
 
 // None is the missing peer of a transfer in one direction.
@@ -58,10 +60,15 @@ type Observer interface{ Transfer(t Transfer) }
 // Position is a line of a kernel and the verb that it calls.
 type Position struct {
 	Verb string // such as "SendRecv"
-	Line string // such as "ring.go:42"
+	Line string // such as "ring.go:42"; "" if the verb is all that its goroutine does
 }
 
-func (p Position) String() string { return p.Verb + " at " + p.Line }
+func (p Position) String() string {
+	if p.Line == "" {
+		return p.Verb
+	}
+	return p.Verb + " at " + p.Line
+}
 
 // Frames of these packages are not a kernel's.
 const (
@@ -71,6 +78,8 @@ const (
 
 // Caller returns the verb that runs on this goroutine, and the kernel's line that called it. It is
 // the zero Position if none runs. It takes microseconds and is for failures.
+//
+// The built-in kernels share steps of several verbs: there the step is what their line calls.
 func Caller() Position {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -81,11 +90,14 @@ func Caller() Position {
 		switch {
 		case strings.HasPrefix(frame.Function, engine):
 			verb = frame.Function[strings.LastIndex(frame.Function, ".")+1:]
-		case verb != "" && !strings.HasPrefix(frame.Function, steps):
+		case verb != "" && strings.HasPrefix(frame.Function, steps):
+			verb, _, _ = strings.Cut(path.Base(frame.Function), ".func")
+		case verb != "" && !library.IsStandard(frame.Function, frame.File):
 			return Position{verb, fmt.Sprintf("%s:%d", path.Base(filepath.ToSlash(frame.File)), frame.Line)}
 		}
+
 		if !more {
-			return Position{}
+			return Position{Verb: verb}
 		}
 	}
 }
