@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,9 +146,18 @@ func TestEndsAsAsked(t *testing.T) {
 }
 
 // A rank that gets so few descriptors that package os would crash says so, and not the Go runtime.
-func TestSevenFiles(t *testing.T) {
-	job := testJob(3)
-	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `test $RANK = 1 && ulimit -n 7; exec "$0" fails "in no other way"`, self()}
-	e := start(job).failure(t)
-	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: this process can open no file in /dev/shm: too many open files \(see ulimit -n\)\n`, e.Error())
+// How many are too few depends on the files that the Go runtime has open on this machine.
+func TestTooFewFiles(t *testing.T) {
+	for _, limit := range []string{"7", "6", "5"} {
+		job := testJob(3)
+		job.Program, job.Args = "/bin/sh", []string{"sh", "-c", `test $RANK = 1 && ulimit -n $LIMIT; exec "$0" fails "in no other way"`, self()}
+		job.Variables = []string{"LIMIT=" + limit}
+		e := start(job).failure(t)
+		if strings.Contains(e.Error(), "no such file") { // it could join
+			continue
+		}
+		require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: this process can open no file in /dev/shm: too many open files \(see ulimit -n\)\n`, e.Error())
+		return
+	}
+	t.Error("five descriptors are enough")
 }
