@@ -157,3 +157,37 @@ func TestMismatch(t *testing.T) {
 	require.NoError(t, send.wait(t))
 	require.Equal(t, []byte{1, 2}, got)
 }
+
+// bereft is an endpoint to which rank 0 has died.
+type bereft struct{ transport.Endpoint }
+
+type bereftP2P struct{ transport.P2P }
+
+func (ep bereft) P2P() transport.P2P { return bereftP2P{ep.Endpoint.P2P()} }
+
+func (l bereftP2P) Lost(peer int) error {
+	if peer <= 0 {
+		return &transport.PeerLostError{}
+	}
+	return l.P2P.Lost(peer)
+}
+
+// A rank has died when another one is in the middle of a message: a receive from any rank gets that, and only the next one fails.
+func TestAnySourceGetsTheMessageThatHasBegun(t *testing.T) {
+	eps := local.New(3)
+	e, sender := engine(bereft{eps[2]}), eps[1].P2P()
+	put := func() bool {
+		_, ok, err := sender.TryPut(2, &transport.Message{Bytes: make([]byte, 8), Total: 16, Seq: 3, Clock: 1})
+		require.NoError(t, err)
+		return ok
+	}
+	require.True(t, put())
+	recv := start(e, false, AnySource, make([]byte, 16))
+	for !put() {
+		runtime.Gosched()
+	}
+	require.NoError(t, recv.wait(t))
+	var lost *transport.PeerLostError
+	require.ErrorAs(t, start(e, false, AnySource, make([]byte, 16)).wait(t), &lost)
+	require.False(t, eps[0].Failed())
+}

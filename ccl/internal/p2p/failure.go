@@ -52,8 +52,8 @@ func (e *Engine) checkAll() {
 		for e.move() { // messages that a lost rank has sent may still arrive
 		}
 		for _, t := range lost {
-			if !t.ended {
-				e.giveUp(t, e.lost(t))
+			if err := e.lost(t); err != nil && !t.ended { // nil: it has a message now, of a rank that is there
+				e.giveUp(t, err)
 			}
 		}
 	}
