@@ -48,8 +48,8 @@ func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Pa
 		return false, false, inCall(err)
 	}
 
-	if overlap, ranks := findOverlap(all); overlap != "" {
-		return false, false, failure.Share(invalid("ddp.New", "%s", overlap), group.Ranks(), ranks...)
+	if overlap, ranks := findOverlap(all, group.Ranks()); overlap != "" {
+		return false, false, &failure.SharedError{Err: invalid("ddp.New", "%s", overlap), Ranks: ranks}
 	}
 	for _, p := range all {
 		isDebug = isDebug || p.Debug

@@ -37,9 +37,9 @@ func listMemory(params []Parameter, buffers []Tensor) (all []memory) {
 	return all
 }
 
-// findOverlap returns which two slices have memory in common, or "", and of which ranks they are.
-// All ranks find the same two.
-func findOverlap(ranks []presence) (text string, of []int) {
+// findOverlap returns which two slices have memory in common, or "", and of which ranks of the job
+// they are. All ranks find the same two. members are the ranks of the job.
+func findOverlap(ranks []presence, members []int) (text string, of []int) {
 	type slice struct {
 		memory
 		process string
@@ -49,7 +49,7 @@ func findOverlap(ranks []presence) (text string, of []int) {
 	var all []slice
 	for rank, p := range ranks {
 		for _, m := range p.Memory {
-			all = append(all, slice{m, p.Process, rank})
+			all = append(all, slice{m, p.Process, members[rank]})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b slice) int {
@@ -63,8 +63,9 @@ func findOverlap(ranks []presence) (text string, of []int) {
 		case a.rank == b.rank:
 			return fmt.Sprintf("rank %d: %s and %s overlap: give each memory of its own, and pass a parameter with two uses once", a.rank, a.Slice, b.Slice), []int{a.rank}
 		default:
+			of = []int{min(a.rank, b.rank), max(a.rank, b.rank)}
 			return fmt.Sprintf("ranks %d and %d: %s and %s overlap; ranks that are goroutines have slices of their own: make them in the function that each rank runs, not at package level",
-				min(a.rank, b.rank), max(a.rank, b.rank), a.Slice, b.Slice), []int{a.rank, b.rank}
+				of[0], of[1], a.Slice, b.Slice), of
 		}
 	}
 	return "", nil

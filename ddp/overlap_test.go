@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
 )
 
 // The slices of a rank, for offsets in memory that all ranks of a test have in common.
@@ -78,5 +79,24 @@ func TestOverlappingSlices(t *testing.T) {
 				require.ErrorAs(t, err, new(*ccl.InvalidArgumentError))
 			}
 		})
+	}
+}
+
+// In a group of other ranks than the job's, the error names ranks of the job, as all errors of New do.
+func TestOverlapInAGroup(t *testing.T) {
+	common := make([]float32, 4)
+	for rank, err := range spawn(t, 3, func(rank int) error {
+		group, err := dist.NewGroup([]int{1, 2})
+		if err != nil || rank == 0 {
+			return err
+		}
+		_, err = ddp.New(bg, group, []ddp.Parameter{ddp.Param("a", common[:2], common[2:])}, ddp.Options{})
+		return err
+	}) {
+		if rank == 0 {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, `ddp: New: ranks 1 and 2: the values of "a" and the values of "a" overlap; `)
 	}
 }
