@@ -108,12 +108,18 @@ func (s *segment) fill() error {
 func (s *segment) enter() error {
 	start, err := ownStart()
 	switch {
+	case isOutOfDescriptors(err):
+		return descriptorError(err)
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("shared memory: this process cannot see when it started: %w: mount /proc", err)
 	case err != nil:
 		return fmt.Errorf("shared memory: this process cannot see when it started: %w", err)
 	}
+
 	file, err := mapFile(s.fd, s.header.total())
+	if isOutOfDescriptors(err) {
+		return descriptorError(err)
+	}
 	if err != nil {
 		return allocationError(s.header.total(), fmt.Errorf("map: %w", err))
 	}

@@ -733,13 +733,26 @@ func TestStaleFileStays(t *testing.T) {
 // A process that can open no more files immediately fails with that error, not with a timeout.
 func TestNoFileDescriptors(t *testing.T) {
 	useOwnDirectory(t)
-	for i := range 2 {
+	var one unix.Rlimit // for the file of rank 0, and nothing else
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &one); err != nil {
+		t.Fatal(err)
+	}
+	lowest, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(lowest)
+	one.Cur = uint64(lowest) + 1
+	for i := range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		restore := limitFiles()
-		_, err := openSegment(ctx, Job{Name: "job", Rank: i, Size: 2}, 100)
+		if i == 2 {
+			_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &one) // restore undoes it too
+		}
+		_, err := openSegment(ctx, Job{Name: "job", Rank: i % 2, Size: 2}, 100)
 		restore()
-		if !errors.Is(err, unix.EMFILE) || ctx.Err() != nil || strings.Contains(err.Error(), "tmpfs") {
-			t.Errorf("rank %d: %v", i, err)
+		if !errors.Is(err, unix.EMFILE) || ctx.Err() != nil || strings.Contains(err.Error(), "tmpfs") || !strings.Contains(err.Error(), "(see ulimit -n)") {
+			t.Errorf("rank %d: %v", i%2, err)
 		}
 		cancel()
 	}
