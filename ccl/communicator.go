@@ -212,10 +212,9 @@ type groupError struct {
 }
 
 func (e *groupError) Error() string {
-	failed := &CollectiveFailedError{Peer: -1, HideRank: true, GlobalRanks: e.global, Err: e.err}
 	var b strings.Builder
 	fmt.Fprintf(&b, "group %s: %v", e.name, e.err)
-	failed.translate(&b)
+	(&CollectiveFailedError{Peer: -1, HideRank: true, GlobalRanks: e.global, Err: e.err}).translate(&b)
 	return b.String()
 }
 

@@ -113,7 +113,7 @@ func (e *engine) join(ctx context.Context) error {
 	}
 
 	e.warn = e.warnOf
-	if s, ok := e.ep.(sleeper); ok {
+	if s, ok := e.ep.(interface{ BeforeSleep(func(time.Duration)) }); ok {
 		s.BeforeSleep(e.recordSleep)
 	}
 	e.ep.SetTimeout(transport.Timeout{After: e.selector.Timeout(), Warn: e.warn})

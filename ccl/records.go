@@ -93,14 +93,8 @@ func (l *records) startRecorder(dir string, times bool) error {
 	})
 }
 
-// sleeper is implemented by the endpoints of processes: a wait that goes on asleep, after it has
-// polled for some time, calls f first.
-type sleeper interface {
-	BeforeSleep(f func(waited time.Duration))
-}
-
-// recordSleep records since when the current call waits: a call that sleeps has the time to read
-// the clock.
+// recordSleep records since when the current call waits, for endpoints that call it before a wait
+// goes on asleep: then there is time to read the clock.
 func (e *engine) recordSleep(waited time.Duration) {
 	if e.stage.inside {
 		e.records.lane.Sleep(waited)

@@ -37,8 +37,7 @@ import (
 // Fact is a value that a rank brings to Compare, under a name that tells it from the rank's others.
 type Fact struct{ Name, Value string }
 
-// RejectedError reports that ranks brought an error to Compare or Exchange. All ranks of the
-// group get one, and the group is intact.
+// RejectedError reports that ranks brought an error to Compare or Exchange.
 //
 // A rank that brought an error gets its own. The others get the text of the first rank that did,
 // of which they know the first 1,024 bytes.
@@ -75,10 +74,10 @@ func Compare(ctx context.Context, c *ccl.Communicator, failed error, facts []Fac
 		return err
 	}
 
-	lengths, isSame := make([]int, c.Size()), true
-	for r := range lengths {
-		other := all[r*len(announced):][:len(announced)]
-		lengths[r] = other[0]
+	var lengths []int
+	isSame := true
+	for other := range slices.Chunk(all, len(announced)) {
+		lengths = append(lengths, other[0])
 		isSame = isSame && slices.Equal(other, announced)
 	}
 
@@ -124,9 +123,7 @@ func differingFact(c *ccl.Communicator, texts [][]byte) error {
 }
 
 // Difference returns the *ccl.MismatchError of ranks of c that have different values of a field, or
-// nil if they have the same.
-//
-// The values are by rank, and known to all: it is no call.
+// nil. The values are by rank, and known to all: it is no call.
 func Difference(c *ccl.Communicator, field string, values map[int]string) error {
 	m := &ccl.MismatchError{Field: field}
 	for _, r := range slices.Sorted(maps.Keys(values)) {
@@ -167,14 +164,13 @@ func Exchange(ctx context.Context, c *ccl.Communicator, failed error, numbers []
 		return nil, err
 	}
 
-	lengths := make([]int, c.Size())
+	var lengths []int
 	others, isRejected := all[:0], false
-	for r := range lengths {
-		lengths[r] = all[r*len(words)]
-		others = append(others, all[r*len(words)+1:(r+1)*len(words)]...)
-		isRejected = isRejected || lengths[r] != 0
+	for words := range slices.Chunk(all, len(words)) {
+		lengths = append(lengths, words[0])
+		isRejected = isRejected || words[0] != 0
+		others = append(others, words[1:]...) // over words
 	}
-
 	if !isRejected {
 		return others, nil
 	}

@@ -56,7 +56,8 @@ func CheckEnvironment(environ []string) error {
 		if runtime.GOOS == "windows" { // its names have no case
 			name = strings.ToUpper(name)
 		}
-		if value != "" && !slices.Contains(knownVariables, name) && (hasPrefix(name) || otherSpelling(name) != "") {
+		hasPrefix := strings.HasPrefix(strings.ToUpper(name), environmentPrefix)
+		if value != "" && !slices.Contains(knownVariables, name) && (hasPrefix || otherSpelling(name) != "") {
 			unknown = append(unknown, name)
 		}
 	}
@@ -73,25 +74,18 @@ func CheckEnvironment(environ []string) error {
 	var all []error
 	for i, name := range slices.Compact(unknown) {
 		message := "goccl has no such variable"
-		nearest := otherSpelling(name)
-		if nearest == "" {
-			nearest = environmentPrefix + strings.ToUpper(text.Nearest(name[len(environmentPrefix):], short))
+		if known := otherSpelling(name); known != "" {
+			message += " (did you mean " + known + "?)"
+		} else if nearest := text.Nearest(name[len(environmentPrefix):], short); nearest != "" {
+			message += " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
 		}
 
-		if nearest != environmentPrefix {
-			message += " (did you mean " + nearest + "?)"
-		}
 		if i == 0 {
 			message += "; it has " + text.List(knownVariables)
 		}
 		all = append(all, &Error{File: "environment", Key: text.Cut(name), Message: message + "; correct or unset it"})
 	}
 	return inOrder(all...)
-}
-
-// hasPrefix reports whether a name starts as those of goccl's variables, in any case.
-func hasPrefix(name string) bool {
-	return strings.HasPrefix(strings.ToUpper(name), environmentPrefix)
 }
 
 // otherSpelling returns the variable of goccl that a name is in another spelling: in another case,

@@ -20,15 +20,14 @@ func (e *Engine) wake() {
 
 // setDeadline sets the deadline of a new transfer, and when a receive from AnySource warns.
 func (e *Engine) setDeadline(t *Transfer) {
-	isAny := t.Peer == AnySource && t.Timeout != 0
-	if t.Timeout <= 0 && !isAny {
+	if t.Timeout == 0 {
 		return
 	}
 	now := time.Now()
 	if t.Timeout > 0 {
 		t.deadline = now.Add(t.Timeout)
 	}
-	if isAny {
+	if t.Peer == AnySource {
 		t.warnAt = now.Add(t.Timeout.Abs() / 2)
 	}
 	e.setTimer(t.alarm(), now)
@@ -92,7 +91,7 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 		}
 
 		if late.Behind = append(late.Behind, late.Left...); len(late.Behind) == 0 {
-			late.Behind = append(late.Behind, late.Waiting...)
+			late.Behind = slices.Clone(late.Waiting)
 		}
 		slices.Sort(late.Behind)
 		late.Behind = slices.Compact(late.Behind)

@@ -27,7 +27,7 @@ var processors = crowd{samples: [3]metrics.Sample{{Name: "/sched/goroutines/runn
 // that is at most about countEvery old while ranks poll. now is the time of clock.
 func (c *crowd) count(now time.Duration) uint64 {
 	age := now - time.Duration(c.counted.Load())
-	if isRecent := 0 <= age && age < countEvery; !isRecent && c.isCounting.CompareAndSwap(false, true) {
+	if (age < 0 || age >= countEvery) && c.isCounting.CompareAndSwap(false, true) {
 		c.size.Store(countWaiting(&c.samples))
 		c.counted.Store(int64(now))
 		c.isCounting.Store(false)

@@ -36,17 +36,12 @@ func (d *deadline) begin(limit transport.Timeout) {
 // It is an eighth of the timeout, so that a rank that waits for this one, and has half as much time
 // again, does not give up first. It is no shorter than a busy process takes to reply.
 func (r *Member) Patience() time.Duration {
+	const least, most = 100 * time.Millisecond, 2 * time.Second
 	if period := r.deadline.period.Load(); period != 0 {
-		return min(max(time.Duration(period)/8, leastPatience), mostPatience)
+		return min(max(time.Duration(period)/8, least), most)
 	}
-	return mostPatience
+	return most
 }
-
-// Bounds of Patience.
-const (
-	leastPatience = 100 * time.Millisecond
-	mostPatience  = 2 * time.Second
-)
 
 // restart starts the time of a call without end once more.
 func (d *deadline) restart() {

@@ -187,21 +187,21 @@ func (l *P2P) Lost(peer int) error {
 // findLost returns a rank that has died before it left, or if all others are lost, one of them;
 // otherwise -1.
 func (l *P2P) findLost() int {
-	lost, isAnyThere := -1, false
+	departed, others := -1, 0
 	for peer := range l.isDead {
-		switch hasLeft := l.member.group.HasDeparted(peer); {
+		switch {
 		case peer == l.member.rank:
-		case hasLeft:
-			lost = peer
+		case l.member.group.HasDeparted(peer):
+			departed = peer
 		case l.isDead[peer].Load():
 			return peer
 		default:
-			isAnyThere = true
+			others++
 		}
 	}
 
-	if isAnyThere {
+	if others > 0 {
 		return -1
 	}
-	return lost
+	return departed
 }
