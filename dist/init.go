@@ -154,9 +154,7 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 	}
 	refreshSoleRank()
 	takeBack()
-	if isWatched, _ := boolVariable(watchVariable, true); isWatched { // its error was returned above
-		g.watchLauncher()
-	}
+	g.watchLauncher()
 	return nil
 }
 

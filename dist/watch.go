@@ -14,9 +14,10 @@ const watchVariable = "GOCCL_WATCH_LAUNCHER"
 // launcherPause is the time between two looks at the launcher, which sends no notification.
 const launcherPause = time.Second
 
-// findLauncher returns the launcher of this process when it is first called, which may end later.
+// findLauncher returns the launcher to watch when it is first called. The launcher may end later.
 var findLauncher = sync.OnceValues(func() (p launchenv.Process, ok bool) {
-	if l, err := launch(); err == nil && l != nil {
+	isWatched, _ := boolVariable(watchVariable, true) // its error was returned before
+	if l, err := launch(); isWatched && err == nil && l != nil {
 		return l.Launcher()
 	}
 	return p, false

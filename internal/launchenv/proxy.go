@@ -37,15 +37,14 @@ func (p Process) HasEnded() bool {
 // There is none if the variables may be set by hand, for goccl run, whose ranks the kernel ends
 // with it, and where /proc does not show it.
 func (j *Job) Launcher() (p Process, ok bool) {
-	i := slices.IndexFunc(launchers, func(l launcher) bool { return l.by == j.By })
-	if l := launchers[i]; l.isGoccl || l.by == "env://" {
+	l := launchers[slices.IndexFunc(launchers, func(l launcher) bool { return l.by == j.By })]
+	if l.isGoccl || l.by == "env://" {
 		return p, false
 	}
-	variable := launchers[i].variables[len(launchers[i].variables)-1] + "="
-
+	variable := []byte("\x00" + l.variables[len(l.variables)-1] + "=")
 	for p := range ancestors {
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID)) // err: it is another user's
-		if err != nil || !bytes.Contains(append([]byte{0}, environment...), []byte("\x00"+variable)) {
+		if err != nil || !bytes.Contains(append([]byte{0}, environment...), variable) {
 			return p, p.PID != 1 // as which a rank ends up that has lost its launcher
 		}
 	}
@@ -95,18 +94,13 @@ func readProcess(pid int) (p Process, err error) {
 	return parseStat(string(text))
 }
 
-var errStat = errors.New("it does not describe a process")
-
 // parseStat parses /proc/PID/stat (proc_pid_stat(5)): pid; name in parentheses,
 // which may contain any character; state; parent; ...; as 22nd field the start time.
 func parseStat(text string) (p Process, err error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-	if open < 0 || end < open {
-		return p, errStat
-	}
 	rest := strings.Fields(text[end+1:]) // from the third field on
-	if len(rest) < 20 {
-		return p, errStat
+	if open < 0 || end < open || len(rest) < 20 {
+		return p, errors.New("it does not describe a process")
 	}
 
 	pid, err1 := strconv.Atoi(strings.TrimSpace(text[:open]))

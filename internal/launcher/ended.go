@@ -216,7 +216,7 @@ func (e *EndedError) headline() string {
 		case len(e.Ranks):
 			who = "all ranks"
 		}
-		return fmt.Sprintf("%s failed alike: the job failed after %v", who, after)
+		return fmt.Sprintf("%s failed alike: the job failed after %v%s", who, after, e.Shortage)
 	// Ranks that waited.
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)

@@ -101,8 +101,8 @@ func (l *launcher) readReport(i int) {
 // reportEnd tells the other ranks that rank i has ended with status 0, since they would wait for
 // it in InitProcessGroup. The first such rank is enough.
 func (l *launcher) reportEnd(i int) {
-	if r := &l.ranks[i]; l.reports != "" && !l.isShort && !r.Failed() {
-		l.isShort = (&launchenv.Ended{Version: 1, Job: l.name, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
+	if r := &l.ranks[i]; l.reports != "" && !l.hasReportedEnd && !r.Failed() {
+		l.hasReportedEnd = (&launchenv.Ended{Version: 1, Job: l.name, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 // launcher is a running job. The goroutine of Run owns it, except for fields with another owner.
 type launcher struct {
 	*Spec
-	name    string // of the job
-	secret  string // by which its ranks recognise each other; in no other process's arguments
-	program string // path of this program
-	started time.Time
-	ranks   []rank
-	running int  // ranks that were started and have not finished
-	isShort bool // the ranks were told that one has finished
+	name           string // of the job
+	secret         string // by which its ranks recognise each other; in no other process's arguments
+	program        string // path of this program
+	started        time.Time
+	ranks          []rank
+	running        int  // ranks that were started and have not finished
+	hasReportedEnd bool // the ranks were told that one has finished
 
 	outputs [2]*output // standard output and standard error
 	null    *os.File   // standard input of ranks other than 0

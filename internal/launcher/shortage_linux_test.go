@@ -3,6 +3,7 @@ package launcher
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,9 @@ func TestShortages(t *testing.T) {
 	write("/sys/fs/cgroup/a/pids.events", "max 9\n")
 	require.Equal(t, "; the machine ran out of memory", before.describe(root, true))
 	require.Equal(t, "; the control group refused 2 processes or threads (/sys/fs/cgroup/a/pids.events)", before.describe(root, false))
+	killed := Rank{Signal: syscall.SIGKILL}
+	e := &EndedError{Ranks: []Rank{killed, killed}, Cause: CauseAlike, Blamed: []int{0, 1}, Shortage: before.describe(root, true)}
+	require.Regexp(t, `^all ranks failed alike: the job failed after 0s; the machine ran out of memory\n`, e.Error())
 	write("/sys/fs/cgroup/a/memory.max", "67108864\n")
 	require.Equal(t, "; the control group ran out of memory: its limit is 64 MiB (/sys/fs/cgroup/a/memory.max)", before.describe(root, true))
 }
