@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"math"
 	"runtime"
 	"testing"
 
@@ -24,7 +25,12 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	}
 	mallocs(50)
 	// One allocation per call of one subject would add 2000. The runtime adds some hundred,
-	// and more under the race detector, which empties pools: the build tag excludes it.
-	few, many := mallocs(50), mallocs(2050)
-	require.Less(t, many-few, 1600)
+	// and more under the race detector, which empties pools: the build tag excludes it. It also
+	// adds more while other processes take the ranks' processors, but not each time.
+	least := math.MaxInt
+	for tries := 0; tries < 5 && least >= 1600; tries++ {
+		few, many := mallocs(50), mallocs(2050)
+		least = min(least, many-few)
+	}
+	require.Less(t, least, 1600)
 }
