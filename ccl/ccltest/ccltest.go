@@ -83,6 +83,10 @@ func (s *subject) testKernels(t *testing.T) {
 					break
 				}
 			}
+
+			if len(failed) == 0 {
+				t.Log(kernel.unreached())
+			}
 			if len(failed) > 1 {
 				t.Logf("%d checks failed, often for one reason: begin with the first, %s", len(failed), failed[0])
 			}

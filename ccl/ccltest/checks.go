@@ -16,12 +16,12 @@ type check struct {
 	rule   string
 }
 
-// mostRanks is the size of the suite's largest group.
+// mostRanks is the size of the suite's largest group, except that of Many.
 const mostRanks = 16
 
 // shortRanks are the groups of the suite with -short: those on which it sees its own mutants, and
-// one with trees of three levels.
-var shortRanks = []int{1, 2, 3, 8}
+// one with trees of three levels, and that of Many.
+var shortRanks = []int{1, 2, 3, 8, manyRanks}
 
 type size struct {
 	ranks int
@@ -91,6 +91,8 @@ var checks = []*check{
 		"when a group is closed nothing of it is left running"},
 	{"Allocs", false, true, []medium{poll, park, arena}, []int{2, mostRanks}, allocations,
 		"a call of a kind that was made before allocates nothing, however many ranks make it"},
+	{"Many", false, false, []medium{park}, []int{manyRanks}, many,
+		"every rank gets the right result on 33 ranks too"},
 }
 
 func checkNamed(name string) *check {

@@ -38,7 +38,7 @@
 // They run in this order:
 //
 //	Validate, Completes, Messages, Supports, Result, Pieces, Guards, InPlace,
-//	Jitter, SameBits, Cost, Cancel, Leave, State, Leaks, Allocs
+//	Jitter, SameBits, Cost, Cancel, Leave, State, Leaks, Allocs, Many
 //
 // Each assumes that the kernel keeps the rules of the checks before it, so the first failure
 // names the broken rule. docs/reference/coverage.md has the rules.
@@ -94,9 +94,10 @@
 //	go test -run TestConformance/.*/Cost             one check of all kernels
 //
 // If several checks of a kernel fail, they often have one reason: begin with the first.
-// With -v, a check that does not apply logs why. With -short and with -race the suite makes
-// fewer calls, above all on many ranks, and no long ones, and with -short its groups have at
-// most 8 ranks: docs/reference/coverage.md has the numbers. Allocs runs only without -race.
+// With -v, a check that does not apply logs why, and a kernel that passes what was not reached.
+// With -short and with -race the suite makes fewer calls, above all on many ranks, and no long
+// ones, and with -short its groups have at most 8 ranks, and 33 in Many:
+// docs/reference/coverage.md has the numbers. Allocs runs only without -race.
 //
 // # Fuzzing
 //
@@ -109,9 +110,10 @@
 //
 // The suite does not see:
 //
-//   - What kernels do with inputs longer than 600 KiB, and, without [Ranks] and [Extents], on
-//     more than 16 ranks, or with other extents of a grid than those closest to a square.
-//     [Params] brings switching points closer.
+//   - What kernels do with inputs longer than 600 KiB and than their parameters of type
+//     ccl.ByteSize up to 4 MiB. [Params] brings switching points closer.
+//   - Without [Ranks] and [Extents], what they do on more than 16 ranks, other than 33, or with
+//     other extents of a grid than those closest to a square.
 //   - Groups of one rank, and calls that move nothing (their Shape's Total is 0): for them
 //     no kernel ever runs.
 //   - Kernels that are TwoLevels or Native: no medium has several nodes, or a transport with

@@ -32,11 +32,7 @@ func distinct(counts ...int) []int {
 // edges returns calls around the lengths of inputs, from least to most bytes, at which some
 // part switches paths. Each is tried with two types.
 func (g *group) edges(least, most int) []*calls.Call {
-	n, spread := len(g.ranks), 1
-	if g.s.coll.Traits().Input == ccl.RankBlock {
-		spread = n // all inputs together are n times as long
-	}
-
+	n, spread := len(g.ranks), g.spread()
 	var jobs []*calls.Call
 	for i, at := range g.switches {
 		if at < least || at*spread > most {
@@ -130,7 +126,8 @@ func (g *group) moves() []*calls.Call {
 	return jobs
 }
 
-// longJobs returns one or two long calls. They are slow, and two ranks suffice.
+// longJobs returns one or two long calls, and those just longer than what the algorithm declares.
+// They are slow, and two ranks suffice.
 func (g *group) longJobs() []*calls.Call {
 	if len(g.ranks) != 2 || g.medium.scarce || g.s.short {
 		return nil
@@ -139,7 +136,24 @@ func (g *group) longJobs() []*calls.Call {
 	ops := t.OpsFor(g.s.coll)
 	k := int(g.s.coll) / 2
 	jobs := []*calls.Call{g.newCall(t.DType, ops[k%len(ops)], long/t.DType.Size(), k)}
-	return append(jobs, g.pick(1, g.edges(g.medium.brief()+1, long))...)
+	jobs = append(jobs, g.pick(1, g.edges(g.medium.brief()+1, long))...)
+
+	for _, p := range g.s.declared(2, g.settings) {
+		for _, at := range []int{p.bytes, 2 * p.bytes} {
+			if reach := g.s.reach(); p.bytes <= reach && at > g.medium.brief() {
+				jobs = append(jobs, g.newCall(t.DType, ops[(k+len(jobs))%len(ops)], g.spread()*(at/t.DType.Size()+1), k))
+			}
+		}
+	}
+	return jobs
+}
+
+// spread is by how much the vector of all blocks together is longer than one input.
+func (g *group) spread() int {
+	if g.s.coll.Traits().Input == ccl.RankBlock {
+		return len(g.ranks)
+	}
+	return 1
 }
 
 // pick returns the first job and about most of the others, fewer with -short and -race. The

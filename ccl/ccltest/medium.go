@@ -1,11 +1,13 @@
 package ccltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,18 +172,33 @@ func (s *subject) switches(ep transport.Endpoint, settings *config.Settings) []i
 	if staging := ep.Staging(); staging != nil {
 		at = append(at, staging.PieceBytes())
 	}
-	choice, err := settings.Choose(ccl.Shape{
-		Collective: s.coll, Ranks: ep.Size(), Bytes: 4, Total: 4, DType: ccl.Float32, Topology: settings.Topology(),
-	}, "")
-	if err != nil || choice.Params == nil {
-		return at // a shape that the kernel does not support has no parameters
-	}
-	for _, field := range reflect.ValueOf(choice.Params).Elem().Fields() {
-		if field.Type() == reflect.TypeFor[ccl.ByteSize]() {
-			at = append(at, int(field.Int()), int(field.Int())*ep.Size())
-		}
+	for _, p := range s.declared(ep.Size(), settings) {
+		at = append(at, p.bytes, p.bytes*ep.Size())
 	}
 	return at
+}
+
+// parameter is a parameter of the algorithm that is a length.
+type parameter struct {
+	name  string // in ccl.yaml
+	bytes int
+}
+
+// declared returns the lengths that the algorithm declares as parameters.
+func (s *subject) declared(ranks int, settings *config.Settings) (all []parameter) {
+	choice, err := settings.Choose(ccl.Shape{
+		Collective: s.coll, Ranks: ranks, Bytes: 4, Total: 4, DType: ccl.Float32, Topology: settings.Topology(),
+	}, "")
+	if err != nil || choice.Params == nil {
+		return nil // a shape that the kernel does not support has no parameters
+	}
+	for field, value := range reflect.ValueOf(choice.Params).Elem().Fields() {
+		if value.Type() == reflect.TypeFor[ccl.ByteSize]() {
+			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			all = append(all, parameter{cmp.Or(name, strings.ToLower(field.Name)), int(value.Int())})
+		}
+	}
+	return all
 }
 
 func (g *group) close() {

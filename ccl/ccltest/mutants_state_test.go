@@ -18,6 +18,10 @@ func stateMutants(stop <-chan struct{}) []mutant {
 			}
 			return nil
 		}), hangs},
+		{"has room for 31 ranks", "Many", ccl.CollAllReduce, before(func(c *ccl.Call) error {
+			_ = make([]int, 31)[c.Rank()%32]
+			return nil
+		}), nil},
 	}
 }
 

@@ -82,11 +82,11 @@ func firstToFail(s *subject, runsRight bool) (*check, error) {
 	return nil, nil
 }
 
-// on runs the check in all of its media, with few ranks, until it fails.
+// on runs the check in all of its media, with as few ranks as it has, until it fails.
 func (c *check) on(s *subject) error {
 	for _, w := range c.media {
 		for _, n := range c.ranks {
-			if n > 3 {
+			if n > max(3, slices.Min(c.ranks)) {
 				continue
 			}
 			err := c.run(s, w, n)

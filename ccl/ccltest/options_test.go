@@ -65,6 +65,39 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
+// Inputs are longer than what an algorithm declares, by default too, and a kernel that passes is told what was not
+// reached.
+func TestReach(t *testing.T) {
+	for chunk, want := range map[ccl.ByteSize]string{
+		1 << 10: "not reached: more than 33 ranks: with ccltest.Ranks",
+		1 << 20: `not reached: inputs longer than chunk, which is 1MiB: without -short and -race, or with ccltest.Params("chunk: 64"); more than 33 ranks: with ccltest.Ranks`,
+		1 << 30: `not reached: inputs longer than chunk, which is 1GiB: with ccltest.Params("chunk: 64"); more than 33 ranks: with ccltest.Ranks`,
+	} {
+		k := chunkChainKernel(none)
+		k.Run = func(c *ccl.Call) error {
+			if out := c.Out().Bytes(); len(out) > int(chunk) {
+				return errors.New("it has room for one chunk")
+			}
+			return chunkChain(none)(c)
+		}
+		s := subjectOf(ccl.CollBroadcast, k)
+		s.algorithm.Params = func() any { return &chunkParams{Chunk: chunk} }
+		if text := s.unreached(); text != want {
+			t.Errorf("with chunks of %v: %s", chunk, text)
+		}
+		s.short = raceEnabled
+		isReached := chunk <= mostDeclared && !raceEnabled
+		if err := results(s, park, 2); (err != nil) != (isReached || chunk == 1<<10) {
+			t.Errorf("with chunks of %v: %v", chunk, err)
+		}
+	}
+
+	doubling := subjectOf(ccl.CollAllReduce, doublingReduceKernel(none))
+	if text := doubling.unreached(); text != "not reached: more than 16 ranks: with ccltest.Ranks" {
+		t.Error(text)
+	}
+}
+
 // An algorithm for many ranks only is tested if Ranks names them.
 func TestRanksOfATimidKernel(t *testing.T) {
 	k := ringReduceKernel(none)

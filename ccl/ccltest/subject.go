@@ -114,16 +114,23 @@ func (s *subject) validate() error {
 func (s *subject) validateKernel() error {
 	var none error
 	for _, z := range s.sizes()[1:] {
-		settings, err := s.at(z).settings(z.ranks, nil)
-		if err != nil {
-			return err
-		}
-		g := &group{s: s, settings: settings, ranks: make([]*rank, z.ranks)}
-		if _, none = g.supported(g.jobs()); none == nil {
-			return nil
+		none = s.supportsAt(z)
+		if _, skip := errors.AsType[*skipped](none); !skip {
+			return none
 		}
 	}
 	return fmt.Errorf("on 2 to %d ranks it supports no call of the suite (the option Ranks adds others): %w", mostRanks, errors.Unwrap(none))
+}
+
+// supportsAt returns a *skipped if the kernel supports no call of the suite on a size of groups.
+func (s *subject) supportsAt(z size) error {
+	settings, err := s.at(z).settings(z.ranks, nil)
+	if err != nil {
+		return err
+	}
+	g := &group{s: s, settings: settings, ranks: make([]*rank, z.ranks)}
+	_, err = g.supported(g.jobs())
+	return err
 }
 
 // sizes returns all sizes of groups, from one rank on.
