@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,6 +82,29 @@ func init() {
 	}
 }
 
+func init() {
+	// Rank 1 interrupts itself once the others wait for a signal.
+	programs["interrupted"] = func(args []string) {
+		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+		defer stop()
+		if err := dist.Spawn(func(_ context.Context, rank int) error {
+			if err := os.WriteFile(filepath.Join(args[0], fmt.Sprint(rank)), nil, 0o600); err != nil {
+				return err
+			}
+			for all := []string(nil); rank == 1 && len(all) < 3; {
+				all, _ = filepath.Glob(filepath.Join(args[0], "*"))
+			}
+			if rank == 1 {
+				return errors.Join(unix.Kill(os.Getpid(), unix.SIGTERM), errors.New("interrupted"))
+			}
+			<-ctx.Done()
+			return errors.New("interrupted")
+		}); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
 func TestHeadlines(t *testing.T) {
 	for _, c := range []struct{ way, want string }{
 		{"few files", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: too many open files`},
@@ -143,6 +167,12 @@ func TestEndsAsAsked(t *testing.T) {
 	job.Program, job.Args = "/bin/sh", []string{"sh", "-c", script, t.TempDir()}
 	e := start(job).failure(t)
 	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, .*: exit status 1\n  ranks 0, 2: ended after SIGTERM, with exit status 1$`, e.Error())
+}
+
+// Nor are ranks that were told to end, and say so, as the first one did which was told by somebody else.
+func TestSaysThatItWasAsked(t *testing.T) {
+	e := start(testJob(3, "interrupted", t.TempDir())).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, .*: exit status 1\n.*\n.* rank 1: interrupted\n  ranks 0, 2: ended after SIGTERM, with exit status 1$`, e.Error())
 }
 
 // A rank that gets so few descriptors that package os would crash says so, and not the Go runtime.

@@ -5,9 +5,9 @@ package launcher
 // blameAlike blames all ranks that failed by themselves as the first of them did.
 func (l *launcher) blameAlike(e *EndedError) {
 	var alike []int
-	complaint := l.ranks[e.Blamed[0]].complaint()
+	complaint := l.complaint(e.Blamed[0])
 	for i := range l.ranks {
-		if complaint != "" && l.ranks[i].complaint() == complaint {
+		if complaint != "" && l.complaint(i) == complaint {
 			alike = append(alike, i)
 		}
 	}
@@ -19,13 +19,17 @@ func (l *launcher) blameAlike(e *EndedError) {
 // complaint returns what a rank that has failed by itself says of that, without numbers: its
 // report, or how it ended and its last line. It is "" if the rank has not, or ended when it was
 // asked to.
-func (r *rank) complaint() string {
+func (l *launcher) complaint(i int) string {
+	r := &l.ranks[i]
 	switch {
-	case r.consequence() || !r.Failed() || !r.isFinished || r.Asked != 0 && (r.Signal != 0 || r.Report == nil):
+	case r.consequence() || !r.Failed() || !r.isFinished:
+		return ""
+	case r.Asked != 0 && (r.Signal != 0 || r.Report == nil || r.Report.Time.After(l.ending.at)):
 		return ""
 	case r.Report != nil:
 		return "report " + letters(r.Report.Message)
 	}
+
 	for _, k := range []int{1, 0} {
 		if lines := r.streams[k].last.text(); len(lines) > 0 {
 			return r.How() + letters(lines[len(lines)-1])

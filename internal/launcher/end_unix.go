@@ -30,6 +30,7 @@ func (f *failure) hasCome() bool { return f.seen >= 0 || f.signal != 0 || f.canc
 // ending is how far the launcher has come in ending the ranks.
 type ending struct {
 	begun      bool             // the ranks were sent a signal
+	at         time.Time        // likewise
 	killed     bool             // and it was SIGKILL
 	grace      time.Duration    // between the first signal and SIGKILL; -1 if a second interrupt ended it
 	aborted    bool             // by an interrupt after all were killed
@@ -79,7 +80,7 @@ func (l *launcher) endIfBlamed(now bool) {
 func (l *launcher) signalAll(s syscall.Signal) {
 	e := &l.ending
 	if !e.begun {
-		e.deadline, e.grace = time.After(l.Grace), l.Grace
+		e.at, e.deadline, e.grace = time.Now(), time.After(l.Grace), l.Grace
 	}
 
 	e.begun, e.killed = true, e.killed || s == syscall.SIGKILL

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/goccl/goccl/internal/launchenv"
@@ -63,7 +64,7 @@ func Leftovers() (dirs []string) {
 // reportDirectories are candidates for the directory of a job's reports; the first one that can
 // be created is used. In containers often only shared memory is writable.
 func reportDirectories(job string) []string {
-	return []string{filepath.Join(os.TempDir(), job), filepath.Join("/dev/shm", job)}
+	return slices.Compact([]string{filepath.Join(os.TempDir(), job), filepath.Join("/dev/shm", job)})
 }
 
 // removeReports removes the directories of a job's reports.

@@ -371,6 +371,8 @@ func TestKilledLauncherAndKeeper(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, Leftovers(), 1)
 	require.Subset(t, found, Leftovers())
+	t.Setenv("TMPDIR", "/dev/shm/")
+	require.Len(t, reportDirectories("a job's"), 1, "a leftover would be listed twice")
 }
 
 // The keeper is not part of the job: the job continues without it.
