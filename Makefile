@@ -32,7 +32,7 @@ SHORT = ^Test(Conformance|MappedConformance|ManyRanks|Protocol|Transport|Transpo
 # Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
 PACKAGES_AT_ONCE = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
-test: ## run the tests; the suites of kernels on up to 8 ranks, those of transports on up to 3; nothing under an MPI
+test: ## run the tests; the suites of kernels on 1, 2, 3, 8 and 33 ranks, those of transports on up to 3; nothing under an MPI
 	$(GO) test -p $(PACKAGES_AT_ONCE) -short -vet=off -skip '$(LONG)' ./...
 
 long: ## run what make test leaves out: the conformance suites whole, and tests that take long
