@@ -99,9 +99,11 @@ func allocationError(need int, reason error) error {
 			have += ", but no inode,"
 		}
 	}
-	return &transport.AllocationFailedError{RequestedBytes: need, Message: fmt.Sprintf(
-		"%s: %v: %d bytes are needed, %s free; the directory must be a tmpfs with enough room that this user may write to (in containers: --shm-size, or a memory volume mounted there)",
-		directory, reason, need, have)}
+	text := fmt.Sprintf("%s: %v: %d bytes are needed", directory, reason, need)
+	if !errors.Is(reason, unix.EFBIG) { // a limit of this process, and not of the directory
+		text += fmt.Sprintf(", %s free; the directory must be a tmpfs with enough room that this user may write to (in containers: --shm-size, or a memory volume mounted there)", have)
+	}
+	return &transport.AllocationFailedError{RequestedBytes: need, Message: text}
 }
 
 // checkDirectory returns an error if rank 0 cannot make a segment of need bytes. Each rank calls
