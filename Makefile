@@ -30,7 +30,7 @@ LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|Covera
 SHORT = ^Test(Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
 
 # Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
-PACKAGES_AT_ONCE = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+PACKAGES_AT_ONCE = $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)))
 
 test: ## run the tests; the suites of kernels on 1, 2, 3, 8 and 33 ranks, those of transports on up to 3; nothing under an MPI
 	$(GO) test -p $(PACKAGES_AT_ONCE) -short -vet=off -skip '$(LONG)' ./...
