@@ -29,7 +29,7 @@ func init() {
 func TestOrphansOfRunningRanks(t *testing.T) {
 	const orphans = 16
 	seen := filepath.Join(t.TempDir(), "seen")
-	launcher := command("subreaper", "1", "shell", `for i in $(seq 16); do (setsid sh -c 'echo >>"$0"' "$0" &); done; exec sleep 1000`, seen)
+	launcher := command("subreaper", "1", "shell", `for i in $(seq 16); do (/usr/bin/setsid /bin/sh -c 'echo >>"$0"' "$0" &); done; exec sleep 1000`, seen)
 	require.NoError(t, launcher.Start())
 	defer func() {
 		require.NoError(t, launcher.Process.Signal(unix.SIGTERM))

@@ -107,7 +107,7 @@ func inspectTraced(t *testing.T, job string, pid int) {
 // The processes of another pid namespace have no ids here, which the list explains.
 func TestInspectElsewhere(t *testing.T) {
 	job := fmt.Sprintf("inspect-elsewhere-%d", os.Getpid())
-	c := exec.CommandContext(t.Context(), "sh", "-c", `GOCCL_SHM_RANK=0 "$0" <&3 & GOCCL_SHM_RANK=1 "$0" <&3 & wait`, os.Args[0])
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", `GOCCL_SHM_RANK=0 "$0" <&3 & GOCCL_SHM_RANK=1 "$0" <&3 & wait`, os.Args[0])
 	c.Env = waiters(job)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	in, out, err := os.Pipe()

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // examined returns the findings about processes, as lines, in a shell's process that first runs a command.
 func examined(t *testing.T, before string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "sh", "-c", before+` && exec "$0"`, os.Args[0])
-	c.Env = append(os.Environ(), asExamined+"=1")
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+` && exec "$0"`, os.Args[0])
+	c.Env = append(os.Environ(), asExamined+"=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
 	if strings.HasPrefix(before, "ulimit") {
 		c.SysProcAttr = nil
