@@ -77,7 +77,7 @@ func (e *engine) failedCall(failed *CollectiveFailedError, f *transport.Failure)
 		failed.Last = e.records.lastCalls(f.Ranks, failed.Seq, true)
 	case transport.FailureTimeout, transport.FailureStuck:
 		if f.Seq == e.seq { // in later calls the ranks have gone on
-			failed.Last = e.records.lastCalls(f.Ranks, failed.Seq, false)
+			failed.Last = e.records.lastCalls(f.Ranks, e.number(e.seq), false)
 		}
 		if f.Kind == transport.FailureStuck { // the ranks are known to be in this call
 			failed.Last = slices.DeleteFunc(failed.Last, func(l LastCall) bool { return l.standing.isThis })

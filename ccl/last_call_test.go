@@ -202,6 +202,7 @@ func TestMissingHasBegunTheCall(t *testing.T) {
 		end := waiting(t, g[1], g[0])
 		require.ErrorContains(t, g[0].Barrier(bg, soon), `timed out after 100ms in call 2: waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); `+
 			`rank 1 came to this call, barrier "elsewhere", and did not enter it`)
+		require.ErrorContains(t, g[0].Barrier(bg), "and did not enter it", "the next call says the same of the one that failed")
 		close(ends[1].enter)
 		require.NoError(t, <-end, "rank 0 had come")
 		for _, c := range g {
