@@ -172,10 +172,12 @@ func toJob(ranks, members []int, isSubgroup bool) (global []int) {
 		return nil
 	}
 	for _, r := range ranks {
-		if members != nil {
-			r = members[r]
+		switch {
+		case members == nil:
+			global = append(global, r)
+		case r >= 0 && r < len(members): // others come from damaged memory
+			global = append(global, members[r])
 		}
-		global = append(global, r)
 	}
 	slices.Sort(global)
 	return global
