@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/goccl/goccl/internal/launchenv"
 )
@@ -40,6 +41,9 @@ func lockDirectory(dir string) *os.File {
 	return nil
 }
 
+// lockTime is more than it takes to lock a directory that was just made.
+const lockTime = time.Second
+
 var jobName = regexp.MustCompile(`^goccl-[0-9a-f]{16}$`)
 
 // Leftovers returns the directories of reports of this user's jobs of which launcher and keeper
@@ -49,7 +53,8 @@ func Leftovers() (dirs []string) {
 		found, _ := filepath.Glob(pattern) // the pattern is valid
 		for _, dir := range found {
 			info, err := os.Lstat(dir)
-			if err != nil || !info.IsDir() || !jobName.MatchString(info.Name()) || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+			isStarting := err == nil && time.Since(info.ModTime()) < lockTime
+			if err != nil || isStarting || !info.IsDir() || !jobName.MatchString(info.Name()) || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
 				continue
 			}
 			if f := lockDirectory(dir); f != nil {

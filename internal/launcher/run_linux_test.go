@@ -369,6 +369,14 @@ func TestKilledLauncherAndKeeper(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "goccl-experiments-2026"), 0o700)) // as long as a job's name
 	found, err := filepath.Glob(filepath.Join(dir, "goccl-[0-9a-f]*[0-9a-f]"))
 	require.NoError(t, err)
+	for _, path := range found {
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now()))
+	}
+	require.Empty(t, Leftovers(), "it may be that of a job that has not locked it yet")
+
+	for _, path := range found {
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-lockTime)))
+	}
 	require.Len(t, Leftovers(), 1)
 	require.Subset(t, found, Leftovers())
 	t.Setenv("TMPDIR", "/dev/shm/")

@@ -262,6 +262,7 @@ func TestDoctorClean(t *testing.T) {
 	reports := filepath.Join(os.TempDir(), "goccl-0123456789abcdef")
 	require.NoError(t, os.Mkdir(reports, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(reports, "rank-0"), nil, 0o600))
+	require.NoError(t, os.Chtimes(reports, time.Time{}, time.Now().Add(-time.Minute)))
 	all, err := leftovers()
 	require.NoError(t, err)
 	out.Reset()
