@@ -138,8 +138,10 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	}
 	comm := unopened(ep)
 	comm.engine.isLevel = true
-	*level = c.newLevel(comm, members)                                                 // whether it opens or not, it is freed after this group
-	return comm.open(ctx, WithSelector(selector), c.partOf(name, ^uint64(0), members)) // no call has the number
+	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
+	const number = ^uint64(0)          // that no call has
+
+	return comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
 }
 
 // newLevel returns a group of members by node. It holds the group until free.

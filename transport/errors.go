@@ -60,10 +60,10 @@ func (e *TimeoutError) Error() string {
 	}
 
 	if len(e.Left) > 0 {
-		b.WriteString("; " + RanksText(e.Left) + agree(e.Left, " has", " have") + " left the group")
+		b.WriteString("; " + RanksText(e.Left) + inflect(e.Left, " has", " have") + " left the group")
 	}
 	if len(e.Waiting) > 0 {
-		fmt.Fprintf(&b, "; %s%s for rank %d", RanksText(e.Waiting), agree(e.Waiting, " waits", " wait"), e.By)
+		fmt.Fprintf(&b, "; %s%s for rank %d", RanksText(e.Waiting), inflect(e.Waiting, " waits", " wait"), e.By)
 	}
 	if len(e.Left)+len(e.Waiting) == 0 { // otherwise more time is of no use
 		b.WriteString(" (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)")
@@ -71,8 +71,8 @@ func (e *TimeoutError) Error() string {
 	return b.String()
 }
 
-// agree returns the form of a verb that agrees with ranks.
-func agree(ranks []int, singular, plural string) string {
+// inflect returns the form of a verb of which ranks are the subject.
+func inflect(ranks []int, singular, plural string) string {
 	if len(ranks) == 1 {
 		return singular
 	}

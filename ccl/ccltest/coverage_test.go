@@ -46,7 +46,7 @@ operation, of those that exist, and the calls. Operations include PremulSum and 
 
 With -race the suite makes fewer calls, in the same groups and media: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
-to four ranks. All pairs remain. With -short groups have 1, 2, 3 and 8 ranks.
+to four ranks. All pairs remain. With -short groups have 1, 2, 3, 8 and 33 ranks.
 
 `
 
