@@ -24,10 +24,12 @@ func (r *Member) Withdraw() (ended bool) {
 // ResolveRound leaves the current call after a failure in its last round, the one after round. It
 // returns when every other rank has arrived there or is out, and reports whether all have arrived:
 // then those that do not know of the failure succeed. (syncmodel: leaverTestsRound)
+//
+// All ranks have entered the call, or the memory of the states is gone.
 func (r *Member) ResolveRound(round *uint64, word func(rank int) *atomic.Uint64) (isComplete bool) {
 	hasArrived := func(rank int) bool { return word(rank).Load() > *round }
 	r.StepOut()
-	r.awaitOthers(func(peer int) bool { return hasArrived(peer) || r.group.states[peer].out.Load() >= r.call.seq })
+	r.awaitOthers(func(peer int) bool { return hasArrived(peer) || !r.group.states[peer].isInside(r.call.seq) })
 	for rank := range r.group.states {
 		if !hasArrived(rank) {
 			return false
