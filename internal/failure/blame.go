@@ -66,7 +66,7 @@ const (
 // If there is none, the causes are the ranks that reports name, unless their own reports name
 // others. A rank that was lost by others died before one that was not, where neither reported.
 func Blame(ranks []Rank) Verdict {
-	named := namedBy(ranks)
+	named := NamedBy(ranks)
 	weights := make([]int, len(ranks))
 	order := []int{}
 	for i, r := range ranks {
@@ -106,9 +106,9 @@ func haveFailedAlike(ranks []Rank) bool {
 	})
 }
 
-// namedBy returns in which way other ranks name each rank as the cause of their failure, PeerLost
+// NamedBy returns in which way other ranks name each rank as the cause of their failure, PeerLost
 // if in several.
-func namedBy(ranks []Rank) []Kind {
+func NamedBy(ranks []Rank) []Kind {
 	named := make([]Kind, len(ranks))
 	for i := range ranks {
 		r := ranks[i].Report
@@ -212,6 +212,34 @@ func (v *Verdict) followReports(ranks []Rank) {
 	if len(circle) > 0 {
 		slices.Sort(circle)
 		v.Cause, v.Blamed, v.Reporter = Circle, slices.Compact(circle), reporters[0]
+		v.findMinority(ranks, reporters)
+	}
+}
+
+// findMinority blames the ranks of a circle that made another call than most: who waits for a rank
+// differs from it, and the few differ from more ranks than the many do.
+func (v *Verdict) findMinority(ranks []Rank, reporters []int) {
+	differs := make([]int, len(ranks))
+	for _, i := range reporters {
+		if r := ranks[i].Report; r.Kind == Timeout && r.Awaited == nil { // a message is no call of all
+			for _, peer := range within(r.Ranks, len(ranks)) {
+				differs[i]++
+				differs[peer]++
+			}
+		}
+	}
+
+	var few, many []int
+	most := slices.Max(differs)
+	for i, n := range differs {
+		if n == most {
+			few = append(few, i)
+		} else if n > 0 {
+			many = append(many, i)
+		}
+	}
+	if len(few) < len(many) {
+		v.Cause, v.Blamed = Difference, few
 	}
 }
 
