@@ -32,7 +32,7 @@ Without an argument the running jobs are listed: the name of each, its number of
 
 Shown of a job are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.
 
-The exit status is that of a health check. It is 0 if the job goes on, or its files were read; 3 if a rank of a running job is stopped, held by a debugger, or dead without having left the job, if a call has failed or ranks differ in one, and after --late; 1 if there is no such job, or it cannot be read; 2 if the command line is wrong.
+The exit status is that of a health check of one job; the list has 0. It is 0 if the job goes on, or its files were read; 3 if a rank of a running job is stopped, held by a debugger, or dead without having left the job, if a call has failed or ranks differ in one, and after --late; 1 if there is no such job, or it cannot be read; 2 if the command line is wrong.
 
 --step draws the step in which the job has failed, or else the last that has ended on all ranks. Package ddp marks steps, and so can any program (ccl.Communicator.Mark).`
 }
@@ -43,11 +43,11 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 		return c.list(stdout)
 	}
 	if c.JSON {
-		return errors.New("--json lists the running jobs: leave out the directory or job")
+		return usageError{errors.New("--json lists the running jobs: leave out the directory or job")}
 	}
 	step, ok := map[string]func(io.Writer, *inspect.Records) error{".svg": timeline.StepSVG, ".json": timeline.StepTrace}[filepath.Ext(c.Step)]
 	if !ok && c.Step != "" {
-		return fmt.Errorf("--step %s: the name must end in .svg or .json", c.Step)
+		return usageError{fmt.Errorf("--step %s: the name must end in .svg or .json", c.Step)}
 	}
 
 	j, err := c.read()
@@ -102,7 +102,7 @@ func (c *inspectCommand) read() (*inspect.Records, error) {
 
 func (c *inspectCommand) list(stdout io.Writer) error {
 	if c.Trace != "" || c.Step != "" || c.Late != 0 {
-		return errors.New("name a directory of flight recorders, or a running job")
+		return usageError{errors.New("name a directory of flight recorders, or a running job")}
 	}
 	jobs, err := inspect.Jobs()
 	if err != nil {

@@ -70,10 +70,14 @@ func TestInspectRefuses(t *testing.T) {
 	errs.Reset()
 	require.NotZero(t, run(t.Context(), []string{"inspect", os.Args[0]}, &out, &errs))
 	require.Contains(t, errs.String(), "; of a file name the directory\n")
-	errs.Reset()
-	require.NotZero(t, run(t.Context(), []string{"inspect", "--trace", "x"}, &out, &errs))
-	require.Contains(t, errs.String(), "name a directory")
-	errs.Reset()
-	require.NotZero(t, run(t.Context(), []string{"inspect", "--json", t.TempDir()}, &out, &errs))
-	require.Contains(t, errs.String(), "--json lists the running jobs")
+	for want, args := range map[string][]string{
+		"name a directory":                        {"--late", "1s"},
+		"name a directory of flight recorders":    {"--trace", "x"},
+		"--json lists the running jobs":           {"--json", t.TempDir()},
+		"--step x.txt: the name must end in .svg": {"--step", "x.txt", t.TempDir()},
+	} {
+		errs.Reset()
+		require.Equal(t, 2, run(t.Context(), append([]string{"inspect"}, args...), &out, &errs))
+		require.Contains(t, errs.String(), want)
+	}
 }
