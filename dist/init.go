@@ -364,6 +364,9 @@ func DestroyProcessGroup(opts ...CallOption) error {
 	if len(groups) == 0 { // another goroutine has destroyed it
 		return notInitialized()
 	}
+	if g.isDefault() && g.rank.job.launched != nil {
+		_ = launchenv.SendLeft(os.Getenv) // before the peers learn of it
+	}
 	var errs []error
 	for _, g := range groups {
 		errs = append(errs, g.close())

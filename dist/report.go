@@ -114,6 +114,7 @@ func (r *rank) reportWorker(err error) {
 	case r.job.launched == nil:
 	case err == nil:
 		takeBack()
+		_ = launchenv.SendLeft(os.Getenv) // a launcher that does not learn it may suspect a pipe
 	default:
 		report(r.number, launchenv.FailedError, err)
 	}

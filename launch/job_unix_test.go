@@ -254,7 +254,7 @@ func TestMistakes(t *testing.T) {
 func TestLostStatus(t *testing.T) {
 	out, err := self("ignorant").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Regexp(t, `^launch: (all ranks failed alike: the job failed after \S+\n  ranks 0, 1: failed as well, with|rank [01] \(pid \d+\) was the first to fail, after \S+:) an unknown status, because another part of the launching program has waited for it\n`, string(out))
+	require.Regexp(t, `^launch: (all ranks failed alike: the job failed after \S+\n  ranks 0, 1: ended with|rank [01] \(pid \d+\) was the first to fail, after \S+:) an unknown status, because another part of the launching program has waited for it\n`, string(out))
 }
 
 // An output that cannot be written is an error of a job that succeeds otherwise, and stands in the

@@ -95,7 +95,8 @@
 //
 // Beside failures a rank tells its launcher, in the file of GOCCL_RESULT_FILE, which build of the
 // program it runs and by which transport it has joined the others ([SendBuild] and [SendTransport],
-// by InitProcessGroup), and a value of the program ([SendValue], by package launch).
+// by InitProcessGroup), that it has left them ([SendLeft]), and a value of the program
+// ([SendValue], by package launch).
 //
 //	{"version":1, "pid":4181, "build":"5a0c6b1f97c24d03", "transport":"shm", "value":{"loss":0.41}}
 //

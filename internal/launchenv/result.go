@@ -17,6 +17,7 @@ type Result struct {
 	PID       int             `json:"pid"`
 	Build     string          `json:"build,omitempty"`     // of the program; other builds have others
 	Transport string          `json:"transport,omitempty"` // that connected the rank when it joined last
+	Left      bool            `json:"left,omitempty"`      // it has left the others since, in an orderly way
 	Value     json.RawMessage `json:"value,omitempty"`     // of the program
 }
 
@@ -44,7 +45,12 @@ func SendBuild(getenv func(string) string) error {
 // SendTransport tells the launcher, if it wants to know, by which transport the rank has joined
 // the others.
 func SendTransport(getenv func(string) string, transport string) error {
-	return send(getenv, func(r *Result) { r.Transport = transport })
+	return send(getenv, func(r *Result) { r.Transport, r.Left = transport, false })
+}
+
+// SendLeft tells the launcher, if it wants to know, that the rank has left the others.
+func SendLeft(getenv func(string) string) error {
+	return send(getenv, func(r *Result) { r.Left = true })
 }
 
 // SendValue gives the launcher, if it wants one, the rank's value. It replaces an earlier one.

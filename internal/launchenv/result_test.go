@@ -26,6 +26,16 @@ func TestResults(t *testing.T) {
 	r, err = ReadResult(path)
 	require.NoError(t, err)
 	require.Equal(t, &Result{Version: 1, PID: os.Getpid(), Transport: "shm", Value: json.RawMessage(`{"loss":0.5}`)}, r)
+	for want, send := range map[bool]func() error{
+		true:  func() error { return SendLeft(getenv) },
+		false: func() error { return SendTransport(getenv, "shm") },
+	} {
+		require.NoError(t, SendLeft(getenv))
+		require.NoError(t, send())
+		r, err = ReadResult(path)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Left, "who joins again has not left")
+	}
 	files, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	require.Len(t, files, 1, "temporary files remain")

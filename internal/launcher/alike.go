@@ -35,3 +35,17 @@ func describeBuilds(ranks []Rank) string {
 	}
 	return text.Ranks(others) + " run another build of the program than rank 0"
 }
+
+// describeRests says which ranks had more processes than the one that ended; "" if none had.
+func describeRests(ranks []Rank) string {
+	var of []int
+	for i, r := range ranks {
+		if r.hasRest {
+			of = append(of, i)
+		}
+	}
+	if len(of) == 0 {
+		return ""
+	}
+	return text.Ranks(of) + ": " + ranks[of[0]].How()
+}

@@ -122,6 +122,19 @@ func TestHeadlines(t *testing.T) {
 	}
 }
 
+// How ranks end whose Go runtime cannot start, or finds no room for a thread.
+func TestHeadlinesOfCrashes(t *testing.T) {
+	for text, want := range map[string]string{
+		`fatal error: failed to reserve page summary memory\n\nruntime stack:\nruntime.throw({0x1, 0x2})\n\t/go/src/runtime/panic.go:1 +0x1\n`:                          `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 2\n  fatal error: failed to reserve page summary memory\n  rank`,
+		`runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\nPC=0x1 m=5 sigcode=1\n\ngoroutine 0 [idle]:\nruntime: g 0: unknown pc\n`: `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 2; raise ulimit -u, or the pids.max of the control group\n  runtime/cgo: pthread_create failed: `,
+	} {
+		script := `[ $RANK = 1 ] || exec "$0" "$@"; printf '` + text + `' >&2; exit 2`
+		e := start(inShell(testJob(3, "sleep"), script)).failure(t)
+		require.Regexp(t, want, e.Error())
+		require.NotContains(t, e.Error(), "the last that it wrote")
+	}
+}
+
 // A rank of another build is named if the job succeeds, too.
 func TestOtherBuild(t *testing.T) {
 	job := otherBuild(t)

@@ -16,13 +16,13 @@ func (l *launcher) blameAlike(e *EndedError) {
 	}
 }
 
-// complaint returns what a rank that has failed by itself says of that, without numbers: its
-// report, or how it ended and its last line. It is "" if the rank has not, or ended when it was
-// asked to.
+// complaint returns what a rank that has failed says of that, without numbers: its report, even of
+// what another one has failed for as well, or how it ended and its last line. It is "" if the rank
+// has not, or ended when it was asked to.
 func (l *launcher) complaint(i int) string {
 	r := &l.ranks[i]
 	switch {
-	case r.consequence() || !r.Failed() || !r.isFinished:
+	case !r.Failed() || !r.isFinished:
 		return ""
 	case r.Asked != 0 && (r.Signal != 0 || r.Report == nil || r.Report.Time.After(l.ending.at)):
 		return ""

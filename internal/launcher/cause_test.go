@@ -32,14 +32,14 @@ func TestCauseTexts(t *testing.T) {
     in main.f at a.go:7
   rank 0: failed because of that, with exit status 4
   rank 1: ended by SIGTERM
-  rank 2: failed as well, with exit status 1`: {Cause: CauseCircle, First: 1, Blamed: []int{1, 2}},
+  rank 2: ended with exit status 1`: {Cause: CauseCircle, First: 1, Blamed: []int{1, 2}},
 		`ranks 1 -> 2 -> 1 waited for each other, a deadlock: the job failed after 1s
   rank 0 says: panic: a
   b
     in main.f at a.go:7
   rank 0: failed because of that, with exit status 4
   rank 1: ended by SIGTERM
-  rank 2: failed as well, with exit status 1`: {Cause: CauseDeadlock, First: 1, Blamed: []int{1, 2}},
+  rank 2: ended with exit status 1`: {Cause: CauseDeadlock, First: 1, Blamed: []int{1, 2}},
 		`rank 0 (pid 10) failed because of another rank, after 1s: exit status 4
   panic: a
   b
@@ -51,7 +51,7 @@ func TestCauseTexts(t *testing.T) {
     hello
   rank 0: failed because of that, with exit status 4
   rank 1: ended by SIGTERM
-  rank 2: failed as well, with exit status 1`: {Cause: CauseLeft, First: 2, Reporter: 2, Blamed: []int{2}, Output: []string{"hello"}, OutputName: "standard error"},
+  rank 2: ended with exit status 1`: {Cause: CauseLeft, First: 2, Reporter: 2, Blamed: []int{2}, Output: []string{"hello"}, OutputName: "standard error"},
 	} {
 		e.Ranks, e.After = ranks, time.Second
 		r.Rank = 0
@@ -77,20 +77,20 @@ func TestMismatchTexts(t *testing.T) {
 		`rank 1 (pid 11) made another call than the others: the job failed after 1s
   ranks disagree on count
   rank 0: failed because of that, with exit status 1
-  rank 1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 1), says(1, 1)}, First: 1, Reporter: 1, Blamed: []int{1}},
+  rank 1: ended with exit status 1`: {Ranks: []Rank{says(0, 1), says(1, 1)}, First: 1, Reporter: 1, Blamed: []int{1}},
 		`ranks 0, 1 made different calls: the job failed after 1s
   ranks disagree on count
-  ranks 0, 1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1)}, Blamed: []int{0, 1}},
+  ranks 0, 1: ended with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1)}, Blamed: []int{0, 1}},
 		`ranks 0, 1 made another call than the others: the job failed after 1s
   ranks disagree on count
-  ranks 0, 1: failed as well, with exit status 1
+  ranks 0, 1: ended with exit status 1
   ranks 2-4: failed because of that, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1), says(2, 0, 1), says(3, 0, 1), says(4, 0, 1)}, Blamed: []int{0, 1}},
 		// What the rank has written from the message on contains the rest of the chain.
 		`rank 0 (pid 10) made another call than the others: the job failed after 1s
   the last that it wrote to standard error:
     step 7: ranks disagree on count
     bye
-  rank 0: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0)}, Blamed: []int{0}, Output: []string{"hello", "step 7: ranks disagree on count", "bye"}, OutputName: "standard error"},
+  rank 0: ended with exit status 1`: {Ranks: []Rank{says(0, 0)}, Blamed: []int{0}, Output: []string{"hello", "step 7: ranks disagree on count", "bye"}, OutputName: "standard error"},
 	} {
 		e.Cause, e.After = CauseMismatch, time.Second
 		require.EqualError(t, e, want)

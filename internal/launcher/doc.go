@@ -49,14 +49,15 @@
 // # Failure
 //
 // A rank fails if its status is not 0 or a signal ends it, or if another process has reported its
-// failure, as behind a pipe that ends with status 0. The job fails with its first rank: the groups
+// failure, as behind a pipe that ends with status 0; or if that one has vanished, or still runs and
+// has not left the others. The job fails with its first rank: the groups
 // of the others get SIGTERM and, after the grace period, SIGKILL. The end of Run's context ends
 // the job in the same way. Run then returns an *EndedError. It names the root cause, which is
 // often not the first rank to end: ranks that use goccl report why they fail (see package
 // internal/launchenv), each to a file in a directory of the job; function blame evaluates the
 // reports. Before the SIGTERM a rank to blame has half a second to end by itself, since its end
-// and its output are the best information. If it had not joined the others, these have 0.1 s to
-// fail alike.
+// and its output are the best information. If it failed by itself, the others have 0.1 s to fail
+// alike. SIGCONT follows each signal, since a stopped process would not end.
 //
 // A rank that others have waited for, and that handles SIGQUIT, gets it in place of SIGTERM, since
 // Go programs then write their stacks. The launcher keeps these for the error and shows none of

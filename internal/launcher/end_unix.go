@@ -42,7 +42,8 @@ type ending struct {
 // of it: its end and its output are the best information.
 const blameGrace = 500 * time.Millisecond
 
-// alikeGrace is how long other ranks may take to fail alike, after one that had not joined them.
+// alikeGrace is how long other ranks may take to fail alike, after one that failed by itself, and
+// other processes of a rank to end, after its own has ended well.
 const alikeGrace = 100 * time.Millisecond
 
 // initGrace is blameGrace if others have not joined because of the rank: it stays for a second to
@@ -59,6 +60,7 @@ func (l *launcher) endIfBlamed(now bool) {
 	for i := range l.ranks {
 		l.readReport(i)
 	}
+	l.findVanished()
 	ranks := l.exits()
 	f.cause, f.blamed, f.reporter = blame(ranks, f.seen)
 
@@ -69,8 +71,12 @@ func (l *launcher) endIfBlamed(now bool) {
 	if !now && (f.cause == CauseUnknown || slices.ContainsFunc(f.blamed, isAlive)) {
 		return
 	}
-	if !now && f.cause == CauseFailed && !l.hasJoined(f.blamed[0]) {
-		l.ending.blamedLate = time.After(alikeGrace)
+
+	isQuiet := func(r Rank) bool { return !r.ended && (r.Report == nil || f.cause == CauseFailed) } // its report may matter
+	if !now && slices.Contains([]Cause{CauseFailed, CauseCircle}, f.cause) && slices.ContainsFunc(ranks, isQuiet) {
+		if f.cause == CauseFailed {
+			l.ending.blamedLate = time.After(time.Until(l.ranks[f.blamed[0]].died.Add(alikeGrace)))
+		}
 		return
 	}
 	l.signalAll(syscall.SIGTERM)
@@ -96,6 +102,7 @@ func (l *launcher) signalAll(s syscall.Signal) {
 		if s != syscall.SIGTERM || r.wasAsked || !l.isAwaited(i) || !r.askForStacks() {
 			signalGroup(r.PID, s)
 		}
+		signalGroup(r.PID, syscall.SIGCONT) // if it is stopped it cannot end
 	}
 }
 
@@ -151,6 +158,9 @@ func (l *launcher) jobError() error {
 			if l.ranks[i].isFinished {
 				l.ranks[i].addOutput(e, i)
 			}
+		}
+		if e.Shortage == "" && strings.Contains(strings.Join(e.Crash, ""), "pthread_create failed") {
+			e.Shortage = raiseProcesses
 		}
 	}
 

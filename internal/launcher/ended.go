@@ -66,27 +66,34 @@ type Rank struct {
 
 	build         string // of the program; "" if it has not told it
 	ended         bool   // the process has ended
+	hidden        string // why it has failed although it ended with status 0, as the launcher saw it
+	hasRest       bool   // it ended with status 0, and the launcher has ended the rest of its group
 	started, died time.Time
 }
 
 // Failed reports whether the rank ended by a signal or with another status than 0, or failed behind
 // another process that ended with 0.
-func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 || r.hasHiddenFailure() }
+func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 || r.hiddenFailure() != "" }
 
-// hasHiddenFailure reports whether the rank ended with status 0 of another process than the one
-// that has reported the failure, such as a shell whose pipe ends in cat.
+// hiddenFailure says why a rank has failed that ended with status 0, which is that of another
+// process than its program, such as a shell whose pipe ends in cat; "" if it has not.
 //
 // A failed call alone is none: the program may have gone on.
-func (r Rank) hasHiddenFailure() bool {
-	return r.ended && r.Exit == 0 && r.Signal == 0 &&
-		r.Report != nil && r.Report.PID != r.PID && r.Report.Kind != launchenv.FailedCall
+func (r Rank) hiddenFailure() string {
+	switch {
+	case !r.ended || r.Exit != 0 || r.Signal != 0:
+		return ""
+	case r.Report != nil && r.Report.PID != r.PID && r.Report.Kind != launchenv.FailedCall:
+		return "its program has failed (in a shell, see set -e and set -o pipefail)"
+	}
+	return r.hidden
 }
 
 // crashed reports whether the rank, whose last output is given, ended like a Go program that
 // crashed, or like `go run` of one.
 func (r Rank) crashed(last []string) bool {
 	ran := len(last) > 0 && last[len(last)-1] == fmt.Sprintf("exit status %d", statusCrash)
-	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.Failed() && ran)
+	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.hidden != "" || r.Failed() && ran)
 }
 
 // status is the rank's status as in a shell.
@@ -94,7 +101,7 @@ func (r Rank) status() int {
 	if r.Signal != 0 {
 		return statusSignal + int(r.Signal)
 	}
-	if r.hasHiddenFailure() {
+	if r.hiddenFailure() != "" {
 		return statusFailed
 	}
 	return r.Exit
@@ -108,8 +115,12 @@ func (r Rank) How() string {
 	if r.Exit == StatusUnknown {
 		return "an unknown status, because another part of the launching program has waited for it"
 	}
-	if r.hasHiddenFailure() {
-		return "exit status 0, but its program has failed (in a shell, see set -o pipefail)"
+
+	if hidden := r.hiddenFailure(); hidden != "" && !r.consequence() {
+		return "exit status 0, but " + hidden
+	}
+	if r.hasRest {
+		return "exit status 0; other processes of its group still ran, and were ended (in a shell, see exec and wait)"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
 	if name := SignalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
@@ -119,14 +130,17 @@ func (r Rank) How() string {
 }
 
 // fate describes how a rank that was not the first to fail ended, or ranks that ended alike.
-func (r Rank) fate(grace time.Duration) string {
+func (r Rank) fate(grace time.Duration, isBlamed bool) string {
 	switch {
 	case r.Asked == 0 && !r.Failed():
 		return "ended before, with " + r.How()
+	case r.Asked == 0 && isBlamed:
+		return "ended with " + r.How()
 	case r.Asked == 0 && r.consequence():
 		return "failed because of that, with " + r.How()
 	case r.Asked == 0:
 		return "failed as well, with " + r.How()
+	// It ended when it was asked to.
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL && grace < 0:
 		return "killed by the second interrupt"
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
@@ -175,7 +189,7 @@ func (e *EndedError) Error() string {
 		if i == e.First && (e.Cause == CauseFailed || e.Cause == CauseUnknown) {
 			continue // part of the headline
 		}
-		fate := r.fate(e.Grace)
+		fate := r.fate(e.Grace, slices.Contains(e.Blamed, i))
 		if ranks[fate] == nil {
 			fates = append(fates, fate)
 		}
@@ -228,7 +242,7 @@ func (e *EndedError) headline() string {
 
 	how := first.How()
 	if first.Asked != 0 || !first.Failed() {
-		how = first.fate(e.Grace)
+		how = first.fate(e.Grace, false)
 	}
 
 	if e.Cause == CauseUnknown {
@@ -251,7 +265,7 @@ func (e *EndedError) difference(who string) string {
 	}
 
 	differs := func(r Rank) bool { return r.consequence() && r.Report.Cause.IsDifference() }
-	if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
+	if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) || e.Ranks[e.Reporter].consequence() {
 		return fmt.Sprintf("%s %s another %s than the others", who, verb, what)
 	}
 	return fmt.Sprintf("%s %s different %ss", who, verb, what)
@@ -277,7 +291,16 @@ func circleText(circle []int) string {
 const (
 	messageLines = 8
 	framesShown  = 10
+	lineShown    = 1000 // characters
 )
+
+// cut returns as much of a line as is shown.
+func cut(line string) string {
+	if text := []rune(line); len(text) > lineShown {
+		return string(text[:lineShown]) + "..."
+	}
+	return line
+}
 
 // Unwrap returns why the context ended, if that ended the job.
 func (e *EndedError) Unwrap() error { return e.Canceled }
@@ -338,7 +361,7 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "\n  the last that %s wrote to %s:", who, e.OutputName)
 		for _, line := range output {
-			b.WriteString("\n    " + line)
+			b.WriteString("\n    " + cut(line))
 		}
 	}
 }
@@ -346,7 +369,7 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 // writeMessage writes the first lines of a message, and the innermost functions below it.
 func writeMessage(b *strings.Builder, lines []string, frames []launchenv.Frame) {
 	for _, line := range lines[:min(len(lines), messageLines)] {
-		b.WriteString("\n  " + line)
+		b.WriteString("\n  " + cut(line))
 	}
 	if len(lines) > messageLines {
 		b.WriteString("\n  ...")
@@ -354,7 +377,9 @@ func writeMessage(b *strings.Builder, lines []string, frames []launchenv.Frame) 
 	writeFrames(b, frames)
 }
 
+// writeFrames writes the innermost functions, one that calls itself once.
 func writeFrames(b *strings.Builder, frames []launchenv.Frame) {
+	frames = slices.Compact(slices.Clone(frames))
 	for _, f := range frames[:min(len(frames), framesShown)] {
 		b.WriteString("\n    in " + f.String())
 	}

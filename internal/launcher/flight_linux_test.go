@@ -88,20 +88,28 @@ func TestHalfOfAFlight(t *testing.T) {
 	require.Empty(t, files)
 }
 
-// A job that succeeds leaves no records, and a directory that cannot be made is an error.
+// A job that succeeds leaves no records. A directory that cannot be made is an error, before the job
+// starts or when it has ended.
 func TestFlightIsForFailures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	job := testJob(2, "echo")
 	job.Flight = file
 	require.NoError(t, runError(job))
-	require.NoFileExists(t, file)
+	files, err := os.ReadDir(file)
+	require.NoError(t, err)
+	require.Empty(t, files)
 
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	job = testJob(2, "recorded")
 	job.Flight = filepath.Join(file, "x")
 	r := start(job)
 	r.out.Await(t, "pid=", 2)
 	require.Eventually(t, holdsMemory, time.Minute, 5*time.Millisecond)
+	require.NoError(t, os.RemoveAll(file))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	var refused *RefusedError
+	require.ErrorAs(t, runError(job), &refused)
+	require.Equal(t, statusUsage, refused.ExitCode())
+	require.ErrorContains(t, refused, "the flight recorders of the ranks: mkdir "+file)
 	r.signals <- syscall.SIGTERM
 	select {
 	case err := <-r.ended:

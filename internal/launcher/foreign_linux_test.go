@@ -3,9 +3,12 @@ package launcher
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +28,35 @@ func init() {
 			return
 		}
 		log.Fatal(dist.Spawn(func(context.Context, int) error { return dist.InitProcessGroup("ccl", dist.WithTimeout(0)) }))
+	}
+	// Joins the others, which then wait for rank 0.
+	programs["joins"] = func([]string) {
+		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
+			if err := dist.InitProcessGroup("ccl", dist.WithTimeout(0)); err != nil {
+				return err
+			}
+			fmt.Println("up")
+			if rank == 0 {
+				return sleepy()
+			}
+			return dist.Barrier()
+		}))
+	}
+	// Joins the others without Spawn, and destroys the group, also before it runs on, or does not.
+	programs["leaves"] = func(args []string) {
+		err := dist.InitProcessGroup("ccl")
+		if err == nil {
+			err = dist.Barrier()
+		}
+		if err == nil && args[0] != "returns" {
+			err = dist.DestroyProcessGroup()
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		if args[0] == "stays" {
+			stay()
+		}
 	}
 	// Writes its argument as the report of the rank, and ends with another one as the status.
 	programs["foreign"] = func(args []string) {
@@ -54,20 +86,84 @@ func piped(job *Spec) *Spec {
 	return job
 }
 
-// A rank whose failure a pipe hides has failed, and is to blame.
+// A rank whose failure a pipe hides has failed, and is to blame, whether it could say why or not. What
+// to do stands at that rank only.
 func TestFailureBehindPipe(t *testing.T) {
-	for _, name := range []string{"error", "panic", "return"} {
+	const failed, vanished = "its program has failed", "its program has ended without leaving its group"
+	for name, hidden := range map[string]string{
+		"error": failed, "panic": failed, "return": "",
+		"panic in a goroutine": vanished, "exit": vanished, "SIGKILL": vanished, "log.Fatal": vanished,
+	} {
 		t.Run(name, func(t *testing.T) {
 			e := start(piped(testJob(4, "blame", name, "return it", "barrier"))).failure(t)
 			require.Equal(t, []int{2}, e.Blamed, "%v", e)
 			require.Equal(t, culprits[name].cause, e.Cause, "%v", e)
-			require.Contains(t, e.Error(), "exit status 0, but its program has failed (in a shell, see set -o pipefail)")
+			if hidden != "" {
+				require.Regexp(t, `^rank 2 \(pid \d+\) was the first to fail, after \S+: exit status 0, but `+hidden+` \(in a shell, see set -e and set -o pipefail\)\n`, e.Error())
+				require.Equal(t, 1, strings.Count(e.Error(), "pipefail"), "%v", e)
+			} else {
+				require.NotContains(t, e.Error(), "pipefail")
+			}
+			if name == "panic in a goroutine" {
+				require.Contains(t, e.Error(), culprits[name].says)
+			}
 			require.Equal(t, statusFailed, e.ExitCode())
 		})
 	}
 	require.NoError(t, runError(piped(testJob(2, "echo", "all is well"))))
 	// A failed call alone is no failure of the program.
 	require.NoError(t, runError(testJob(1, "foreign", `{"kind":"call","pid":1}`, "0")))
+	// A program that has left its group has not vanished, nor has one that nobody misses.
+	require.NoError(t, runError(piped(testJob(3, "fails", "not at all"))))
+	require.NoError(t, runError(piped(testJob(3, "leaves", "destroys"))))
+	require.NoError(t, runError(piped(testJob(3, "leaves", "returns"))))
+}
+
+// inShell makes all ranks of a job shells that run the script, of which "$0" "$@" is the program.
+func inShell(job *Spec, script string) *Spec {
+	job.Program, job.Args = "/bin/sh", append([]string{"sh", "-c", script, self()}, job.Args[1:]...)
+	return job
+}
+
+// A rank whose process ends with status 0 while its program runs has failed.
+func TestDesertedProgram(t *testing.T) {
+	const stillRan = "exit status 0, but its program still ran, and was ended (in a shell, see exec and wait)"
+	e := start(inShell(testJob(2, "joins"), `"$0" "$@" & while [ ! -s $GOCCL_RESULT_FILE ]; do :; done; exit 0`)).failure(t)
+	require.Contains(t, e.Error(), stillRan)
+	require.Equal(t, statusFailed, e.ExitCode())
+
+	fifo, open := gate(t)
+	r := start(inShell(testJob(3, "joins"), `[ $RANK = 0 ] || exec "$0" "$@"; "$0" "$@" & : >`+fifo+`; exit 0`))
+	r.out.Await(t, "up\n", 3)
+	open()
+	e = r.failure(t)
+	require.Regexp(t, `^rank 0 \(pid \d+\) was the first to fail, after \S+: `+regexp.QuoteMeta(stillRan)+`\n`, e.Error())
+
+}
+
+// Other processes of a rank's group are no failure: helpers of a program that has ended, whoever was
+// the rank's process, or a program that has left the others.
+func TestRestOfGroup(t *testing.T) {
+	for script, program := range map[string][]string{
+		`sleep 1000 & "$0" "$@"; exit $?`:                                           {"fails", "not at all"},
+		`sleep 1000 & exec "$0" "$@"`:                                               {"leaves", "returns"},
+		`p=$GOCCL_RESULT_FILE.pipe; mkfifo $p; "$0" "$@" >$p & read up <$p; exit 0`: {"leaves", "stays"},
+	} {
+		outcome, err := inShell(testJob(3, program...), script).Run(t.Context())
+		require.NoError(t, err, script)
+		require.Equal(t, "ranks 0-2: "+withRest, outcome.Warning)
+	}
+
+	// One that ends by itself after its program may need longer than others.
+	for _, program := range [][]string{{"leaves", "returns"}, {"echo", "hello"}} {
+		require.NoError(t, runError(inShell(testJob(3, program...), `p=$GOCCL_RESULT_FILE.pipe; mkfifo $p; cat <$p & exec "$0" "$@" >$p`)))
+	}
+}
+
+// A shell that goes on after its program has failed is told of set -e.
+func TestFailureBeforeAnotherCommand(t *testing.T) {
+	e := start(inShell(testJob(3, "fails", "in no other way"), `"$0" "$@"; exit 0`)).failure(t)
+	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 0, but its program has failed \(in a shell, see set -e `, e.Error())
 }
 
 // What a shell repeats after a failure may succeed.

@@ -131,10 +131,15 @@ func TestEndedError(t *testing.T) {
 	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}
 	require.Contains(t, e.Error(), "exit status 3\n  panic: no\n  \tpanic: yes\n  ranks 0, 2, 3")
 	own, runtime := launchenv.Frame{Function: "main.f", File: "/x/a.go", Line: 7}, launchenv.Frame{Function: "runtime.throw", File: "/go/panic.go", Line: 8}
-	e.Stack = &launchenv.Goroutine{Number: 34, Frames: slices.Concat([]launchenv.Frame{runtime}, slices.Repeat([]launchenv.Frame{own}, 12)), Creator: &own}
-	require.Contains(t, e.Error(), "\n  \tpanic: yes"+strings.Repeat("\n    in main.f at a.go:7", 10)+"\n    and 2 more\n    in goroutine 34, started in main.f at a.go:7\n  ranks 0, 2, 3")
+	other := launchenv.Frame{Function: "main.g", File: "/x/a.go", Line: 8}
+	e.Stack = &launchenv.Goroutine{Number: 34, Frames: slices.Concat([]launchenv.Frame{runtime}, slices.Repeat([]launchenv.Frame{own, own, other}, 6)), Creator: &own}
+	require.Contains(t, e.Error(), "\n  \tpanic: yes"+strings.Repeat("\n    in main.f at a.go:7\n    in main.g at a.go:8", 5)+"\n    and 2 more\n    in goroutine 34, started in main.f at a.go:7\n  ranks 0, 2, 3",
+		"a function that calls itself is shown once")
 	e.Stack = &launchenv.Goroutine{Number: 1, Frames: []launchenv.Frame{runtime}}
 	require.Contains(t, e.Error(), "\n  \tpanic: yes\n    in runtime.throw at panic.go:8\n  ranks 0, 2, 3", "there is nothing else")
+	long := strings.Repeat("é", lineShown)
+	e.Crash, e.Output = nil, []string{long, long + "x"}
+	require.Contains(t, e.Error(), "\n    "+long+"\n    "+long+"...\n", "a line is cut")
 	e.Ranks[1] = Rank{PID: 11, Signal: syscall.SIGSEGV}
 	require.Equal(t, 139, e.ExitCode())
 	require.Equal(t, 130, (&EndedError{First: -1, Signal: syscall.SIGINT}).ExitCode())

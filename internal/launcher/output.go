@@ -259,6 +259,10 @@ func (c *crash) add(line []byte) {
 // message returns the text of the panic or error, and the stacks below it.
 func (c crash) message() (lines []string, stacks []launchenv.Goroutine) {
 	text, below, _ := strings.Cut(string(c), "\n\ngoroutine ")
-	text, _, _ = strings.Cut(text, "\n\nruntime stack:\n")
-	return strings.Split(strings.TrimRight(text, "\n"), "\n"), launchenv.ParseStacks("goroutine " + below)
+	text, _, isFatal := strings.Cut(text, "\n\nruntime stack:\n")
+	stacks = launchenv.ParseStacks("goroutine " + below)
+	if isFatal && len(stacks) == 0 {
+		stacks = make([]launchenv.Goroutine, 1) // the runtime had started none
+	}
+	return strings.Split(strings.TrimRight(text, "\n"), "\n"), stacks
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	faults "github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
@@ -112,17 +113,45 @@ func (l *launcher) reportEnd(i int) {
 	}
 }
 
-// hasJoined reports whether a rank has joined the others.
-func (l *launcher) hasJoined(rank int) bool {
-	r, _ := launchenv.ReadResult(l.reports.resultFile(rank))
-	return l.reports != "" && r != nil && r.Transport != ""
+// isAtWork reports whether the program of a rank, as far as it has called goccl, still runs in its
+// group and has not left the others. Helpers, such as the end of a pipe, are no program.
+func (l *launcher) isAtWork(rank int) bool {
+	r := l.resultOf(rank)
+	group, err := syscall.Getpgid(r.PID)
+	return r.PID != 0 && !r.Left && err == nil && group == l.ranks[rank].PID && isRunning(r.PID)
 }
 
-// readResults reads what the ranks have reported beside failures, as far as it is readable.
+// findVanished finds ranks whose status 0 is that of another process, such as a shell, and whose
+// program others have lost in the middle of their work.
+func (l *launcher) findVanished() {
+	named := faults.NamedBy(failures(l.exits()))
+	for i := range l.ranks {
+		r := &l.ranks[i]
+		if named[i] != faults.PeerLost || !r.ended || r.Failed() || r.Report != nil {
+			continue
+		}
+		if of := l.resultOf(i); of.Transport != "" && of.PID != r.PID && !of.Left {
+			r.hidden = "its program has ended without leaving its group (in a shell, see set -e and set -o pipefail)"
+		}
+	}
+}
+
+// resultOf returns what a rank has reported beside failures, as far as it is readable.
+func (l *launcher) resultOf(rank int) launchenv.Result {
+	if l.reports == "" {
+		return launchenv.Result{}
+	}
+	r, _ := launchenv.ReadResult(l.reports.resultFile(rank))
+	if r == nil {
+		return launchenv.Result{}
+	}
+	return *r
+}
+
+// readResults reads what all ranks have reported beside failures.
 func (l *launcher) readResults() {
 	for i := range l.ranks {
-		if r, _ := launchenv.ReadResult(l.reports.resultFile(i)); r != nil && l.reports != "" {
-			l.ranks[i].Transport, l.ranks[i].Value, l.ranks[i].build = r.Transport, r.Value, r.Build
-		}
+		r := l.resultOf(i)
+		l.ranks[i].Transport, l.ranks[i].Value, l.ranks[i].build = r.Transport, r.Value, r.Build
 	}
 }

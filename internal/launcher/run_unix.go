@@ -3,8 +3,10 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -94,10 +96,13 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	_ = l.Memory.removeLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 
 	if err != nil {
+		if errors.Is(err, syscall.EAGAIN) {
+			err = fmt.Errorf("%w%s", err, raiseProcesses)
+		}
 		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe("", false))}
 	}
 	ranks := l.exits()
-	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: ranks, Warning: describeBuilds(ranks)}, l.jobError()
+	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, l.jobError()
 }
 
 // newName returns a unique job name.
@@ -117,6 +122,12 @@ func (l *launcher) prepare() (err error) {
 	}
 	if l.null, err = os.Open(os.DevNull); err != nil {
 		return err
+	}
+
+	if l.Flight != "" {
+		if err := os.MkdirAll(l.Flight, 0o777); err != nil {
+			return fmt.Errorf("the flight recorders of the ranks: %w", err)
+		}
 	}
 	return l.openOutputs()
 }

@@ -479,14 +479,18 @@ func TestGrandchildren(t *testing.T) {
 	r.failure(t) // which comes when its outputs are closed
 }
 
-// Processes that a rank leaves behind get SIGTERM, and are killed if they ignore it.
+// Processes that a rank leaves behind get SIGTERM, and are killed if they ignore it, with a warning.
 func TestLeftBehind(t *testing.T) {
-	job := testJob(2, "parent", "does not", "stay")
-	require.NoError(t, runError(job))
-	job = testJob(2, "parent", "does not", "stubborn")
-	job.Grace = 20 * time.Millisecond
-	require.NoError(t, runError(job))
+	for how, grace := range map[string]time.Duration{"stay": time.Minute, "stubborn": 20 * time.Millisecond} {
+		job := testJob(2, "parent", "does not", how)
+		job.Grace = grace
+		outcome, err := job.Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "ranks 0, 1: "+withRest, outcome.Warning)
+	}
 }
+
+const withRest = "exit status 0; other processes of its group still ran, and were ended (in a shell, see exec and wait)"
 
 // A process that leaves the group is not waited for, even if it holds the
 // output.

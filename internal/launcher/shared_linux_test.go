@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -305,6 +306,51 @@ func init() {
 		awaitAll("reported")
 		log.Fatal(err)
 	}
+	// Rank 1 rejects a call and ends; then the others, whose group has failed since, reject it as well.
+	programs["alike later"] = func(args []string) {
+		first := filepath.Join(args[0], "first")
+		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			if rank == 1 {
+				if err := os.WriteFile(first, []byte(fmt.Sprint(os.Getpid())), 0o600); err != nil {
+					return err
+				}
+			}
+			if err := dist.Barrier(); err != nil {
+				return err
+			}
+			pid, err := os.ReadFile(first)
+			for state := "R"; err == nil && rank != 1 && state != "" && state[0] != 'Z'; {
+				state = statusOf(number(string(pid)), "State")
+			}
+			return errors.Join(err, dist.AllGather(make([]int, 9), make([]int, 1)))
+		}))
+	}
+	// Ranks make calls of two groups that the others do not make.
+	programs["differs"] = func(args []string) {
+		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
+			if err := dist.InitProcessGroup("ccl", dist.WithTimeout(300*time.Millisecond)); err != nil {
+				return err
+			}
+			first, err := reducer(3)
+			if err != nil {
+				return err
+			}
+			second, err := reducer(3)
+			if err != nil {
+				return err
+			}
+			switch {
+			case args[0] == "order":
+				return errors.Join(ifOne(rank, second, first).Save(bg, filepath.Join(args[1], "a"), nil), ifOne(rank, first, second).Save(bg, filepath.Join(args[1], "b"), nil))
+			case rank == 0:
+				return first.Save(bg, filepath.Join(args[1], "model"), nil)
+			}
+			return dist.Barrier()
+		}))
+	}
 	programs["share"] = func(args []string) {
 		if err := dist.Spawn(sharing(args[0], args[1])); err != nil {
 			log.Fatal(err)
@@ -332,6 +378,32 @@ func TestRanksThatFailAlike(t *testing.T) {
 	e := start(testJob(3, "alike", t.TempDir())).failure(t)
 	require.True(t, matches(e.Error(), alike), "%v", e)
 	require.Contains(t, e.Error(), "output has 9 elements, want 3")
+}
+
+// So have ranks that fail by their own mistake a moment after the first, though their group has failed by then.
+func TestRanksThatFailAlikeLater(t *testing.T) {
+	for range max(*blames, 3) {
+		e := start(testJob(3, "alike later", t.TempDir())).failure(t)
+		require.Regexp(t, `^(all ranks|ranks .*) failed alike: the job failed after `, e.Error())
+		require.Contains(t, e.Error(), "output has 9 elements, want 3")
+		require.NotContains(t, e.Error(), "failed as well")
+	}
+}
+
+// Of ranks that wait for each other in two groups, the one that makes another call than most is to blame,
+// whichever gives up first.
+func TestRankInAnotherGroup(t *testing.T) {
+	for how, blamed := range map[string]int{"save alone": 0, "order": 1} {
+		t.Run(how, func(t *testing.T) {
+			for range max(*blames, 5) {
+				e := start(testJob(3, "differs", how, t.TempDir())).failure(t)
+				require.Equal(t, []int{blamed}, e.Blamed, "%v", e)
+				if e.Cause != CauseSilent { // the last one may hear that the others have waited for it
+					require.True(t, matches(e.Error(), strings.ReplaceAll(another, "rank 1", fmt.Sprint("rank ", blamed))), "%v", e)
+				}
+			}
+		})
+	}
 }
 
 // Of an error that all ranks get in one call, the job's names the rank that has brought it, or says

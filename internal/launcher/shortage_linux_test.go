@@ -21,13 +21,13 @@ func TestShortages(t *testing.T) {
 	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 3\n")
 	write("/sys/fs/cgroup/a/pids.events", "max 7\n")
 	before := countShortages(root)
-	require.Empty(t, before.describe(root, true))
+	require.Equal(t, "; if nobody has killed it, see dmesg, ulimit -t, and the memory.events of its control group", before.describe(root, true))
 	require.Empty(t, before.describe(root, false))
 
 	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 4\n")
 	write("/sys/fs/cgroup/a/pids.events", "max 9\n")
 	require.Equal(t, "; the machine ran out of memory", before.describe(root, true))
-	require.Equal(t, "; the control group refused 2 processes or threads (/sys/fs/cgroup/a/pids.events)", before.describe(root, false))
+	require.Equal(t, "; the control group refused 2 processes or threads (/sys/fs/cgroup/a/pids.events): raise its pids.max", before.describe(root, false))
 	killed := Rank{Signal: syscall.SIGKILL}
 	e := &EndedError{Ranks: []Rank{killed, killed}, Cause: CauseAlike, Blamed: []int{0, 1}, Shortage: before.describe(root, true)}
 	require.Regexp(t, `^all ranks failed alike: the job failed after 0s; the machine ran out of memory\n`, e.Error())

@@ -37,11 +37,17 @@ func (before shortages) describe(root string, isKilled bool) string {
 		case isKilled:
 			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
 		default:
-			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s)", n-before[file], file)
+			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s): raise its pids.max", n-before[file], file)
 		}
+	}
+	if isKilled {
+		return "; if nobody has killed it, see dmesg, ulimit -t, and the memory.events of its control group"
 	}
 	return ""
 }
+
+// raiseProcesses says what to do if the system refuses a process or a thread.
+const raiseProcesses = "; raise ulimit -u, or the pids.max of the control group"
 
 // isKilled reports whether the kernel or a person has killed the rank, or a program in its shell.
 func (r Rank) isKilled() bool {
@@ -52,7 +58,7 @@ func (r Rank) isKilled() bool {
 // ranks run there may be no room for more, which would crash this process. It returns an error if
 // there is none for the least that the job needs.
 func reserveThreads(ranks int) error {
-	const others, ofProcess = 4, 4 // threads
+	const others, ofProcess = 4, 6 // threads
 	threads := ranks + others      // one waits for each rank
 	needed := threads + (ranks+1)*ofProcess
 	if free := cgroup.ProcessesFree(""); free.File != "" && free.Value < float64(needed) {

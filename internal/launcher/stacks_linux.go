@@ -73,10 +73,13 @@ func isStopped(group int) bool {
 // them.
 func isDead(group int) bool {
 	pids := processesOf(group)
-	return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool {
-		state := statusOf(pid, "State")
-		return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
-	})
+	return len(pids) > 0 && !slices.ContainsFunc(pids, isRunning)
+}
+
+// isRunning reports whether a process has not ended.
+func isRunning(pid int) bool {
+	state := statusOf(pid, "State")
+	return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
 
 // statusOf returns a field of a process's status, or "".

@@ -21,3 +21,6 @@ func isStopped(int) bool { return false }
 
 // isDead reports nothing: process 1 waits for orphans.
 func isDead(int) bool { return false }
+
+// isRunning reports whether a process exists.
+func isRunning(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -66,9 +66,11 @@ func (l *launcher) startRank(i int, environment []string) error {
 
 	r.PID, r.running, r.started = p.Pid, true, time.Now()
 	l.running++
+
 	go func() {
 		state, err := p.Wait()
-		l.children <- child{i, state, err}
+		isDone := err != nil || !state.Success() || r.awaitEmptyGroup(alikeGrace) || isDead(r.PID)
+		l.children <- child{i, state, err, !isDone}
 	}()
 	for k, pipe := range r.pipes {
 		if pipe != nil {
@@ -83,4 +85,5 @@ type child struct {
 	rank  int
 	state *os.ProcessState
 	err   error // of waiting for it
+	rest  bool  // it ended well, and other processes of its group run on
 }

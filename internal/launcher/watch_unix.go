@@ -70,7 +70,11 @@ func (l *launcher) recordExit(c child) {
 	} else {
 		r.Exit = status.ExitStatus()
 	}
+
 	l.readReport(i)
+	if r.hasRest = c.rest && !l.ending.begun; r.hasRest && l.isAtWork(i) {
+		r.hidden = "its program still ran, and was ended (in a shell, see exec and wait)"
+	}
 
 	switch {
 	case l.ending.begun:
@@ -83,6 +87,7 @@ func (l *launcher) recordExit(c child) {
 		}
 	case !r.Failed():
 		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
+		signalGroup(r.PID, syscall.SIGCONT)
 	}
 	l.endIfBlamed(false)
 	go l.finish(i)
