@@ -6,9 +6,9 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/bytesize"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/params"
 	"github.com/goccl/goccl/topology"
 )
@@ -198,7 +198,7 @@ type Registry map[string]*Algorithm
 // defaultRegistry has the algorithms of Register.
 var (
 	defaultRegistry = Registry{}
-	defaultMu       sync.Mutex
+	defaultMu       interleave.Mutex
 )
 
 // DefaultRegistry returns the algorithms that Register has added so far. Any goroutine may call it.

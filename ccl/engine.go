@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
@@ -15,6 +14,7 @@ import (
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/ccl/internal/reducer"
 	"github.com/goccl/goccl/ccl/internal/verbs"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
@@ -29,8 +29,8 @@ type engine struct {
 	records  records
 	journal  journal
 	holds    holds
-	levels   *levels      // nil: all ranks are on one node
-	waiting  atomic.Int64 // goroutines of the program that wait for an asynchronous call
+	levels   *levels          // nil: all ranks are on one node
+	waiting  interleave.Int64 // goroutines of the program that wait for an asynchronous call
 
 	seq     uint64 // of the last call entered or rejected
 	stage   stage

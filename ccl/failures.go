@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
 // failures is why a group has failed, as errors of its calls.
 type failures struct {
 	*group
-	report func(*CallError)              // of WithFailures, or nil
-	differ atomic.Pointer[MismatchError] // of the call in which ranks made different calls
-	ended  atomic.Pointer[error]         // the failure of the group, for after the endpoint was freed
+	report func(*CallError)                  // of WithFailures, or nil
+	differ interleave.Pointer[MismatchError] // of the call in which ranks made different calls
+	ended  interleave.Pointer[error]         // the failure of the group, for after the endpoint was freed
 }
 
 // failed ends a call that could not be completed. It records err as the group's failure, unless

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -215,7 +216,7 @@ func (c *Communicator) subgroup(
 	within := ctx
 	if limit := c.engine.selector.Timeout(); limit > 0 {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, limit)
+		within, cancel = interleave.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	ep, err := c.engine.connect(within, number, members)

@@ -2,9 +2,9 @@ package ccl
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/lifetime"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // unmade returns the error of a communicator that New has not made: nil or zero.
@@ -59,8 +59,8 @@ func (c *Communicator) Release() {
 type holds struct {
 	*group
 	life     lifetime.Lifetime
-	retained atomic.Int64 // successful calls of Retain without their Release
-	note     func()       // keeps the group's failure
+	retained interleave.Int64 // successful calls of Retain without their Release
+	note     func()           // keeps the group's failure
 	free     func() error
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -129,7 +130,7 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	within := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, limit)
+		within, cancel = interleave.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	ep, err := placed.Level(within, members)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -115,7 +115,7 @@ type messages struct {
 	unasked *failedWorks
 	moving  p2p.Engine
 	started startedMessages
-	mu      sync.Mutex
+	mu      interleave.Mutex
 	spare   *message
 }
 

@@ -5,10 +5,10 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/reduce"
 	"github.com/goccl/goccl/internal/text"
 )
@@ -74,7 +74,7 @@ type userOp struct {
 
 // userOps are the operations of NewOp. They are added by name, once each, and never removed.
 var userOps struct {
-	sync.RWMutex
+	interleave.RWMutex
 	all []*userOp
 }
 

@@ -3,10 +3,9 @@ package ccl
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -15,8 +14,8 @@ import (
 type queue struct {
 	engine      *engine
 	unasked     *failedWorks
-	length      atomic.Int64 // including the call that is running
-	mu          sync.Mutex
+	length      interleave.Int64 // including the call that is running
+	mu          interleave.Mutex
 	first, last *Work
 	added       uint64        // calls so far
 	moved       chan struct{} // if a call waits for the queue: closed when the first call has ended
@@ -29,7 +28,7 @@ func (q *queue) append(w *Work) {
 	w.next = nil
 	if q.first == nil {
 		q.first = w
-		go q.start()
+		interleave.Go(q.start)
 	} else {
 		q.last.next = w
 	}
@@ -72,7 +71,7 @@ func (q *queue) serveFirst() (more bool) {
 		q.unasked.noteFailed(w, err)
 		more = q.remove(w, err)
 		if more && !returned { // the call has ended this goroutine
-			go q.start()
+			interleave.Go(q.start)
 		}
 	}()
 
@@ -155,25 +154,25 @@ func (q *queue) await(ctx context.Context, coll Collective, opts []CallOption) e
 		limit = q.engine.selector.Timeout()
 	}
 
-	var timer *time.Timer
+	var timer *interleave.Timer
 	var late <-chan time.Time
 	if limit > 0 {
-		timer = time.NewTimer(limit)
+		timer = interleave.NewTimer(limit)
 		defer timer.Stop()
 		late = timer.C
 	}
 	done := ctx.Done()
 	for moved := q.until(before); moved != nil; moved = q.until(before) {
-		select {
-		case <-moved: // its error belongs to its own Work
-		case <-done:
+		switch interleave.FirstOfThree(moved, done, late) {
+		case 0: // its error belongs to its own Work
+		case 1:
 			if q.engine.err() != nil { // that may have ended ctx, and ends the calls in the queue and then this one
 				done, timer, limit = nil, nil, failureGrace
-				late = time.After(limit)
+				late = interleave.After(limit)
 				continue
 			}
 			return q.giveUp(coll, opts, q.engine.cancelled(coll, transport.ContextError(ctx)))
-		case <-late:
+		default:
 			return q.giveUp(coll, opts, fmt.Errorf("ccl: %v: waited for a call that was started before it and still runs: %w",
 				coll, &transport.TimeoutError{By: q.engine.rank, After: limit}))
 		}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -45,7 +45,7 @@ type recorder struct {
 	size     int
 	dir      string // for files, or ""
 	times    bool   // of all calls
-	users    atomic.Int64
+	users    interleave.Int64
 	messages [2][Complex128 + 1]flight.What // sends and receives, by type
 }
 

@@ -2,14 +2,15 @@ package ccl
 
 import (
 	"fmt"
-	"sync"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // startedMessages holds the messages of Isend and Irecv that have not ended, in the order of their
 // start. It has a lock of its own, because the engine's is held while a long message is copied, and
 // Close never waits.
 type startedMessages struct {
-	mu          sync.Mutex
+	mu          interleave.Mutex
 	first, last *message
 }
 

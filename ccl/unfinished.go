@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -136,24 +135,14 @@ func (r run) await(ctx context.Context, e *engine) (isOver bool) {
 	r.work.addWaits(e, 1) // not of r.work.engine: the next run may be a call of another one
 	defer r.work.addWaits(e, -1)
 
-	var late <-chan time.Time
-	select {
-	case <-r.end:
+	if interleave.First(r.end, ctx.Done()) == 0 {
 		return true
-	case <-ctx.Done():
-		grace := time.Duration(0)
-		if e.err() != nil {
-			grace = failureGrace
-		}
-		late = time.After(grace)
 	}
-
-	select {
-	case <-r.end:
-		return true
-	case <-late:
-		return false
+	grace := time.Duration(0)
+	if e.err() != nil {
+		grace = failureGrace
 	}
+	return interleave.First(r.end, interleave.After(grace)) == 0
 }
 
 // ask returns the error of the run, and marks it as seen by the program. It is nil if the Work was
@@ -239,7 +228,7 @@ func (f *failedWorks) noteFailed(w *Work, err error) {
 // failedRun is the error of one start of a Work.
 type failedRun struct {
 	err  error
-	seen atomic.Bool // by the program
+	seen interleave.Bool // by the program
 }
 
 func (f *failedRun) wasSeen() bool { return f.seen.Load() }
@@ -249,7 +238,7 @@ func (f *failedRun) wasSeen() bool { return f.seen.Load() }
 // enough.
 type failedWorks struct {
 	engine *engine
-	mu     sync.Mutex
+	mu     interleave.Mutex
 	runs   []*failedRun
 	ended  map[string]int // all Works that the group's failure has ended, by the text of the cause
 }

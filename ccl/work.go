@@ -3,9 +3,9 @@ package ccl
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -27,8 +27,8 @@ type Work struct {
 	engine *engine // nil: the Work has ended from the start, or is zero
 	next   *Work   // in the queue
 
-	mu    sync.Mutex
-	end   sync.Cond // signals ended
+	mu    interleave.Mutex
+	end   interleave.Cond // signals ended
 	ended bool
 	waits int // goroutines of the program in Wait
 	err   error
@@ -119,15 +119,14 @@ func (w *Work) await(ctx context.Context) error {
 			w.signal() // the next goroutine that waits
 			return err
 		}
-		select {
-		case <-w.wake:
-		case <-ctx.Done():
-			if ended, err := w.state(); ended {
-				w.signal()
-				return err
-			}
-			return w.giveUp(ctx)
+		if interleave.First(w.wake, ctx.Done()) == 0 {
+			continue
 		}
+		if ended, err := w.state(); ended {
+			w.signal()
+			return err
+		}
+		return w.giveUp(ctx)
 	}
 }
 
@@ -143,14 +142,10 @@ func (w *Work) signal() {
 // giveUp returns the error of a wait whose context has ended.
 func (w *Work) giveUp(ctx context.Context) error {
 	failure := w.engine.err()
-	if failure != nil { // that may have ended ctx, and ends the call
-		select {
-		case <-w.Done():
-			_, err := w.state()
-			w.signal()
-			return err
-		case <-time.After(failureGrace):
-		}
+	if failure != nil && interleave.First(w.Done(), interleave.After(failureGrace)) == 0 {
+		_, err := w.state() // the failure, which may have ended ctx, has ended the call
+		w.signal()
+		return err
 	}
 	err := fmt.Errorf("ccl: waiting for a call, which still runs: %w", transport.ContextError(ctx))
 	if failure != nil {
@@ -302,7 +297,7 @@ func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) boo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isCopy() {
-		w.end, w.wake = sync.Cond{L: &w.mu}, nil
+		w.end, w.wake = interleave.Cond{L: &w.mu}, nil
 	} else if !w.ended {
 		return false
 	}
@@ -316,4 +311,4 @@ func (w *Work) begin(e *engine, ctx context.Context, a *arguments, l *lists) boo
 }
 
 // isCopy reports whether no call was started with w: it is zero, or a copy of another Work.
-func (w *Work) isCopy() bool { return w.end.L != sync.Locker(&w.mu) }
+func (w *Work) isCopy() bool { return w.end.L != interleave.Locker(&w.mu) }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // Reducer averages the gradients of a model over ranks.
@@ -19,7 +19,7 @@ type Reducer struct {
 
 	arrangement
 
-	mu     sync.Mutex
+	mu     interleave.Mutex
 	closed bool
 	params []parameter
 	step   step

@@ -3,10 +3,9 @@ package dist
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/internal/goroutine"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // bound holds the rank of every goroutine that has its own: workers, and goroutines that Go
@@ -18,13 +17,13 @@ var solo = newJob(context.Background(), nil, 1, "", nil)
 
 // soleRank is the rank that unbound goroutines act as: the rank of the only job in
 // the process, if that job hosts one rank; otherwise nil.
-var soleRank atomic.Pointer[rank]
+var soleRank interleave.Pointer[rank]
 
 func init() { soleRank.Store(solo.ranks[0]) }
 
 // spawned holds the jobs whose Spawn has not returned.
 var spawned = struct {
-	sync.Mutex
+	interleave.Mutex
 	jobs   map[*job]struct{}
 	labels map[goroutine.Label]*rank // of their workers
 }{jobs: map[*job]struct{}{}, labels: map[goroutine.Label]*rank{}}
@@ -159,13 +158,13 @@ func Go(fn func()) {
 	}
 	r := bound.Get()
 	if r == nil {
-		go fn()
+		interleave.Go(fn)
 		return
 	}
 
-	go func() {
+	interleave.Go(func() {
 		bound.Set(r)
 		defer bound.Delete()
 		fn()
-	}()
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // callFailed is called for every failed call of the rank, before the call returns.
@@ -64,12 +65,9 @@ func (r *rank) addCause(c *ccl.Communicator, err *CollectiveFailedError) {
 	rest := time.Until(peer.leftAt.Add(abortGrace))
 	r.job.mu.Unlock()
 	if rest > 0 && !isMessage(err) { // a message's call holds a lock that others need
-		timer := time.NewTimer(rest)
+		timer := interleave.NewTimer(rest)
 		defer timer.Stop()
-		select {
-		case <-peer.done:
-		case <-timer.C:
-		}
+		interleave.First(peer.done, timer.C)
 	}
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()

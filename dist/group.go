@@ -2,9 +2,9 @@ package dist
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -21,7 +21,7 @@ type ProcessGroup struct {
 	rank    *rank
 	comm    *ccl.Communicator
 	backend string
-	closed  atomic.Bool
+	closed  interleave.Bool
 }
 
 // Rank returns the group rank of the handle's owner, or -1 if g is nil.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/goroutine"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
@@ -24,17 +23,17 @@ type job struct {
 	ctx      context.Context // for calls without a context of their own
 	config   *config.Config  // loaded by Spawn, or nil
 
-	ending sync.Mutex // held while a worker's end fails its groups; before mu
+	ending interleave.Mutex // held while a worker's end fails its groups; before mu
 
-	mu          sync.Mutex
+	mu          interleave.Mutex
 	open        map[int]*rendezvous         // by number; those that some rank has yet to enter
 	ended       []*rank                     // in the order in which their workers ended
 	failed      *RankError                  // the first that ended with an error
-	giveUpTimer *time.Timer                 // for workers that may be stuck
+	giveUpTimer *interleave.Timer           // for workers that may be stuck
 	leave       func(context.Context) error // of the transport by which the process has joined
 
-	running atomic.Int64  // workers that Spawn waits for
-	idle    chan struct{} // closed when running is 0
+	running interleave.Int64 // workers that Spawn waits for
+	idle    chan struct{}    // closed when running is 0
 }
 
 // rank is one rank of a job, from the start of its worker to its end.
@@ -45,9 +44,9 @@ type rank struct {
 	goroutine int64           // its number
 	// group is the default group; nil before InitProcessGroup and after
 	// DestroyProcessGroup. It is written under job.mu.
-	group atomic.Pointer[ProcessGroup]
-	gone  atomic.Bool   // Spawn no longer waits for it
-	done  chan struct{} // closed when the worker has ended
+	group interleave.Pointer[ProcessGroup]
+	gone  interleave.Bool // Spawn no longer waits for it
+	done  chan struct{}   // closed when the worker has ended
 
 	// Guarded by job.mu:
 	groups  []*ProcessGroup // made of the default one

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
@@ -66,23 +67,22 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
 	if timeout > 0 {
-		late, stop := context.WithTimeout(ctx, timeout)
+		late, stop := interleave.WithTimeout(ctx, timeout)
 		defer stop()
 		ctx = late
 	}
-	go func() {
+	interleave.Go(func() {
 		for ctx.Err() == nil {
-			select {
-			case <-m.decided: // the worker may end meanwhile
+			switch interleave.FirstOfThree(m.decided, ctx.Done(), interleave.After(endedPause)) {
+			case 0: // the worker may end meanwhile
 				cancel(nil)
-			case <-ctx.Done():
-			case <-time.After(endedPause):
+			case 2:
 				if ended := j.endedRank(); ended != nil { // the transport knows whether it had joined before
 					cancel(ended)
 				}
 			}
 		}
-	}()
+	})
 
 	described := j.described()
 	described.Attempt = m.number

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -37,7 +38,7 @@ func (j *job) leaveTransport(failed bool) error {
 
 	ctx := context.Background()
 	if failed {
-		short, cancel := context.WithTimeout(ctx, failedLeaveTime)
+		short, cancel := interleave.WithTimeout(ctx, failedLeaveTime)
 		defer cancel()
 		ctx = short
 	}

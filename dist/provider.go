@@ -10,6 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
+
 	// Registers the transport of goroutines.
 	_ "github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"

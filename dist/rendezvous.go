@@ -3,9 +3,9 @@ package dist
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -40,7 +40,7 @@ var errElsewhere = errors.New("InitProcessGroup failed on another rank")
 
 // rendezvousCount numbers the process's rendezvous: the number is part of the name by
 // which processes meet.
-var rendezvousCount atomic.Int64
+var rendezvousCount interleave.Int64
 
 func newRendezvous(j *job) *rendezvous {
 	return &rendezvous{
@@ -81,7 +81,7 @@ func (m *rendezvous) joinRanks(r *rank, p transport.Provider, timeout time.Durat
 
 	var expired <-chan time.Time
 	if timeout > 0 {
-		timer := time.NewTimer(timeout)
+		timer := interleave.NewTimer(timeout)
 		defer timer.Stop()
 		expired = timer.C
 	}
@@ -124,14 +124,7 @@ func (m *rendezvous) joinRanks(r *rank, p transport.Provider, timeout time.Durat
 // await waits until the ranks have met, the outcome is decided, or the job's context ends. It
 // reports whether expired came before that.
 func (m *rendezvous) await(expired <-chan time.Time) bool {
-	select {
-	case <-m.allHere:
-	case <-m.decided:
-	case <-m.job.ctx.Done():
-	case <-expired:
-		return true
-	}
-	return false
+	return interleave.FirstOfFour(expired, m.allHere, m.decided, m.job.ctx.Done()) == 0
 }
 
 // allCame reports whether all ranks have called.
@@ -181,7 +174,7 @@ func (m *rendezvous) conclude(r *rank, err error) error {
 	}
 	m.job.mu.Unlock()
 
-	<-m.decided
+	interleave.Receive(m.decided)
 	switch {
 	case !m.failed:
 		return nil

@@ -7,19 +7,19 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/failure"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
 )
 
 // sent is what this process has reported to the launcher.
 var sent struct {
-	sync.Mutex
+	interleave.Mutex
 	sentReports
 }
 

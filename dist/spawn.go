@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/failure"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
@@ -134,9 +135,9 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	defer cancel(nil)
 	j.running.Store(int64(len(j.ranks)))
 	for _, r := range j.ranks {
-		go r.run(ctx, cancel, worker)
+		interleave.Go(func() { r.run(ctx, cancel, worker) })
 	}
-	<-j.idle
+	interleave.Receive(j.idle)
 	err = j.failure(context.Cause(ctx))
 	if leaveErr := j.leaveTransport(err != nil); err == nil {
 		err = leaveErr

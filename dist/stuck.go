@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/goroutine"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // A worker is stuck if all of these hold, and still hold one timeout later:
@@ -47,7 +48,7 @@ func (j *job) watch() {
 		j.giveUpTimer = nil
 	}
 	if late, limit := j.lateWorkers(); late != nil {
-		j.giveUpTimer = time.AfterFunc(limit, func() { j.giveUp(limit) })
+		j.giveUpTimer = interleave.AfterFunc(limit, func() { j.giveUp(limit) })
 	}
 }
 

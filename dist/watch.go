@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
@@ -30,7 +31,7 @@ func (g *ProcessGroup) watchLauncher() {
 	switch {
 	case !ok || g.closed.Load():
 	case !launcher.HasEnded():
-		time.AfterFunc(launcherPause, g.watchLauncher)
+		interleave.AfterFunc(launcherPause, g.watchLauncher)
 
 	default:
 		g.rank.job.mu.Lock()

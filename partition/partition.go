@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/failure"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/rowmajor"
 )
 
@@ -26,7 +26,7 @@ type Partition struct {
 
 // open holds the active partitions of a worker that are not closed.
 type open struct {
-	mu         sync.Mutex
+	mu         interleave.Mutex
 	partitions map[*Partition]bool
 }
 

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // Provider makes a transport available under a name. A transport's package registers it in an init
@@ -66,7 +67,7 @@ type Job struct {
 var known = []string{"mpi", "tcp", "shm", "local"}
 
 var providers struct {
-	sync.RWMutex
+	interleave.RWMutex
 	all []Provider // in the order of compareNames
 }
 

@@ -1,9 +1,8 @@
 package calls
 
 import (
-	"sync"
-
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // answers are the inputs of a call and the reductions of them. Ranks compute each once and share
@@ -11,7 +10,7 @@ import (
 type answers[T ccl.Element] struct {
 	inputs [][]T // by rank
 
-	mu      sync.Mutex
+	mu      interleave.Mutex
 	reduced map[int][]T // by the number of ranks, from 0 on, whose inputs are reduced
 }
 

@@ -3,9 +3,9 @@ package calls
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // Call is one call that all ranks of a group make.
@@ -29,7 +29,7 @@ type Call struct {
 	isLone bool // all inputs are zero, except those of rank only
 	only   int
 
-	once    sync.Once
+	once    interleave.Once
 	answers any        // once computed, an *answers[T]
 	Results [][]uint64 // bits of each rank's result, where checks compare them
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // Kind is an element type.
@@ -105,7 +105,7 @@ type oracle[T ccl.Element] struct {
 	// bits returns a number that differs where elements differ.
 	bits func(x T) uint64
 
-	counted sync.Once
+	counted interleave.Once
 	small   smalls
 }
 

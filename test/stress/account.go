@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -59,14 +59,11 @@ type Account struct {
 	Left       []*Leaving // by the number of the group; nil: the rank is not in it, or has not left
 	Violations []string   // violations that the rank has seen by itself
 
-	mu    sync.Mutex
+	mu    interleave.Mutex
 	works []*started
 	looks []func()
-	watch sync.WaitGroup
+	watch interleave.WaitGroup
 }
-
-// now returns the time on the clock that all processes of a machine share.
-func now() int64 { return time.Now().UnixNano() }
 
 func (a *Account) report(format string, args ...any) {
 	a.mu.Lock()
@@ -80,7 +77,7 @@ func (a *Account) leave(groups []*group, way Way) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first = true
-	now := now()
+	now := interleave.Moment()
 	for _, g := range groups {
 		if a.Left[g.number] == nil {
 			a.Left[g.number] = &Leaving{Way: way, Started: now}
@@ -119,7 +116,7 @@ func (a *Account) counted() {
 // at once.
 func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
 	o := e.what
-	o.Group, o.At = e.group.number, now()
+	o.Group, o.At = e.group.number, interleave.Moment()
 	look := e.check
 	if err != nil {
 		look = e.input
@@ -181,7 +178,7 @@ func (o *Outcome) blame(g *group, err error) {
 func (a *Account) starts(c *ccl.Communicator, b *started) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b.at, b.comm = now(), c
+	b.at, b.comm = interleave.Moment(), c
 	a.works = append(a.works, b)
 	if len(a.works)%2 == 0 {
 		a.watch.Go(func() { a.await(b) })
@@ -197,16 +194,14 @@ func (a *Account) await(b *started) {
 // Settle notes the outcomes of all started operations, and checks the buffers a last time. The
 // rank must have left all its groups.
 func (a *Account) Settle(patience time.Duration) {
-	limit := time.NewTimer(patience)
+	limit := interleave.NewTimer(patience)
 	defer limit.Stop()
 	for _, b := range a.works {
-		select {
-		case <-b.work.Done():
-			a.await(b)
-		case <-limit.C:
+		if interleave.First(b.work.Done(), limit.C) == 1 {
 			a.report("no end: %s, a Work, has neither a result nor an error", b.ending.text())
 			return
 		}
+		a.await(b)
 	}
 
 	a.watch.Wait()

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // A Way is how a rank leaves.
@@ -210,7 +210,7 @@ type exiting struct {
 	program *Departures
 	exits   Exits
 	leave   map[*group]func() error
-	beside  sync.WaitGroup
+	beside  interleave.WaitGroup
 }
 
 func (x *exiting) open(g *group) error {
@@ -237,24 +237,18 @@ var errGone = errors.New("this rank has had enough")
 func (x *exiting) take(l leave) (goOn bool) {
 	if l.beside {
 		x.beside.Go(func() {
-			busy(l.delay)
+			interleave.Compute(l.delay)
 			x.depart(l)
 		})
 		return true
 	}
-	busy(l.delay)
+	interleave.Compute(l.delay)
 	if l.way == Return || l.way == Fail {
 		x.beside.Wait()
 	}
 
 	x.depart(l)
 	return l.way != Return && l.way != Fail
-}
-
-// busy waits for a time that is too short for a sleep.
-func busy(d time.Duration) {
-	for start := time.Now(); time.Since(start) < d; {
-	}
 }
 
 func (x *exiting) depart(l leave) {

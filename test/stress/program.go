@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // Options are the size of a program. New requires all fields except Algorithms.
@@ -160,7 +162,7 @@ func (d *drawing) addAll(rank int, text string, n int, ready func(i int) func(r 
 
 func (d *drawing) pause(rank int) {
 	delay := time.Duration(d.IntN(200)) * time.Microsecond
-	d.add(rank, "pause", func(*run) error { time.Sleep(delay); return nil })
+	d.add(rank, "pause", func(*run) error { interleave.Sleep(delay); return nil })
 }
 
 // settle makes a rank wait for the operations that it has started.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // run is a rank that runs a program.
@@ -28,7 +28,7 @@ type started struct {
 	// With notes: its communicator, the time of its start, and whether its end was noted.
 	comm  *ccl.Communicator
 	at    int64
-	noted sync.Once
+	noted interleave.Once
 }
 
 // ending contains the checks at the end of a call, a send or a receive.

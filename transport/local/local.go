@@ -2,11 +2,9 @@ package local
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -28,14 +26,14 @@ const (
 
 // hosted counts the ranks that New and NewWaiting have made in this process and that have not
 // left.
-var hosted atomic.Int64
+var hosted interleave.Int64
 
 // New connects that many goroutine ranks and returns their endpoints, by rank.
 func New(ranks int) []transport.Endpoint { return NewWaiting(ranks, Auto) }
 
 // NewWaiting is New with a way of waiting.
 func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
-	cores := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	cores := interleave.Processors()
 	total := hosted.Add(int64(ranks))
 	parked := how == Park || how == Auto && total > int64(cores)
 	return newGroup(ranks, parked, cores, func() { hosted.Add(-1) })
@@ -53,7 +51,7 @@ func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.End
 		p2pBoxes:  make(mailboxes, ranks),
 		causes: causes{
 			failures: make([]*transport.Failure, ranks),
-			reasons:  make([][2]atomic.Pointer[reason], ranks),
+			reasons:  make([][2]interleave.Pointer[reason], ranks),
 		},
 	}
 
@@ -112,7 +110,7 @@ type group struct {
 	last      lastArriver          // of parked groups
 	claimed   []paddedWord         // of groups that poll: by rank, the last call in which its body was claimed
 	further   groupsync.Rendezvous // of the ranks that form groups of this one
-	recording sync.Once
+	recording interleave.Once
 	records   *flight.Heap // after recording
 }
 
@@ -130,7 +128,7 @@ type causes struct {
 	failures []*transport.Failure
 	// reasons are by rank: why it rejected the first of the calls that it has rejected in a row, and
 	// why the latest.
-	reasons [][2]atomic.Pointer[reason]
+	reasons [][2]interleave.Pointer[reason]
 }
 
 // reason is why a rank rejected call seq. It is immutable.

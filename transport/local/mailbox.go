@@ -1,8 +1,7 @@
 package local
 
 import (
-	"sync/atomic"
-
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -10,11 +9,11 @@ import (
 // the sender puts the next one after the receiver has taken it. Sender and receiver write to
 // different pairs of cache lines.
 type mailbox struct {
-	posted  atomic.Uint64     // messages put so far
+	posted  interleave.Uint64 // messages put so far
 	message transport.Message // the last one
 	_       [64]byte
-	taken   atomic.Uint64 // messages taken so far
-	claim   atomic.Uint64 // P2P only: the end that has claimed the latest message
+	taken   interleave.Uint64 // messages taken so far
+	claim   interleave.Uint64 // P2P only: the end that has claimed the latest message
 	_       [112]byte
 }
 
@@ -24,10 +23,10 @@ func viewedBy(n uint64) uint64  { return 2 * n }
 func withdrawn(n uint64) uint64 { return 2*n + 1 }
 
 // mailboxes are the mailboxes of a group, by sender and receiver.
-type mailboxes []atomic.Pointer[outboxes]
+type mailboxes []interleave.Pointer[outboxes]
 
 // outboxes are the mailboxes of one sender, by receiver.
-type outboxes []atomic.Pointer[mailbox]
+type outboxes []interleave.Pointer[mailbox]
 
 // get returns the mailbox of an ordered pair of ranks. Either end makes it on first use, because
 // most algorithms use few pairs.

@@ -1,8 +1,7 @@
 package local
 
 import (
-	"sync/atomic"
-
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -20,7 +19,7 @@ type lastArriver struct {
 }
 
 type paddedWord struct {
-	atomic.Int64
+	interleave.Int64
 	_ [120]byte
 }
 

@@ -3,8 +3,8 @@ package shm
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/transport"
 )
@@ -15,9 +15,9 @@ import (
 //	128  taken   8   parts taken so far; written by the receiver
 //	256  slots       slot k mod Slots holds part k: a header and Slot bytes
 type channel struct {
-	posted atomic.Uint64
+	posted interleave.Uint64
 	_      [120]byte
-	taken  atomic.Uint64
+	taken  interleave.Uint64
 	_      [120]byte
 }
 
@@ -36,15 +36,15 @@ func (g Geometry) channelBytes() int { return align(channelHead + g.Slots*g.slot
 
 // pair returns the word with the offset of an ordered pair's channel. table is layout.pairs for
 // messages of calls and layout.p2pPairs for P2P messages.
-func (n *node) pair(table, from, to int) *atomic.Uint64 {
-	return at[atomic.Uint64](n.arena, table+8*(from*n.layout.ranks+to))
+func (n *node) pair(table, from, to int) *interleave.Uint64 {
+	return at[interleave.Uint64](n.arena, table+8*(from*n.layout.ranks+to))
 }
 
 // takeChannel takes a channel from the pool for messages from one rank to another, and stores
 // its offset in word.
-func (n *node) takeChannel(word *atomic.Uint64, from, to int) (offset int, err error) {
+func (n *node) takeChannel(word *interleave.Uint64, from, to int) (offset int, err error) {
 	size := n.geometry.channelBytes()
-	off := n.layout.pool + int(at[atomic.Uint64](n.arena, n.layout.free).Add(uint64(size))) - size
+	off := n.layout.pool + int(at[interleave.Uint64](n.arena, n.layout.free).Add(uint64(size))) - size
 	if off < n.layout.pool {
 		return 0, n.overwritten(from, "how much of the pool is taken", off)
 	}
@@ -60,7 +60,7 @@ func (n *node) takeChannel(word *atomic.Uint64, from, to int) (offset int, err e
 // channelAt returns the offset of a pair's channel, or 0 if it has none. Any rank may have
 // overwritten the word; channelAt panics with a *transport.ProtocolError if the offset is
 // invalid.
-func (n *node) channelAt(word *atomic.Uint64, peer int) int {
+func (n *node) channelAt(word *interleave.Uint64, peer int) int {
 	off := word.Load()
 	if off == 0 {
 		return 0

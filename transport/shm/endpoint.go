@@ -2,9 +2,9 @@ package shm
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -21,7 +21,7 @@ type node struct {
 	slots     groupsync.Slots
 	poll      bool                 // waits poll before they sleep
 	further   groupsync.Rendezvous // on the heap
-	recording sync.Once            // records
+	recording interleave.Once      // records
 	records   *flight.Heap         // of an arena on the heap, once a rank has asked
 }
 

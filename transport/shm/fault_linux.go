@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -76,6 +76,6 @@ func (a arena) populate(off, n int) error {
 // touch writes to each page of a range without changing it.
 func (a arena) touch(from, to int) {
 	for off := from; off < to; off += os.Getpagesize() {
-		at[atomic.Uint64](a, min(off, a.size-8)&^7).Add(0)
+		at[interleave.Uint64](a, min(off, a.size-8)&^7).Add(0)
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +16,7 @@ import (
 type flightMemory struct {
 	header header
 	file   mapping // to the end of the flight recorders
-	gone   sync.Once
+	gone   interleave.Once
 }
 
 // flightBytes returns the length of the file up to the end of the flight recorders.

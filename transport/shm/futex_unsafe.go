@@ -4,10 +4,10 @@ package shm
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,8 +16,8 @@ import (
 // the mark by a token makes the system call.
 type processes struct {
 	segment *segment
-	tokens  []*atomic.Uint32 // by sleeper
-	cores   []*atomic.Uint64 // by rank; see lostCore
+	tokens  []*interleave.Uint32 // by sleeper
+	cores   []*interleave.Uint64 // by rank; see lostCore
 }
 
 const (
@@ -55,7 +55,7 @@ func (p *processes) Wake(sleeper int) {
 // Sleep implements groupsync.Rest. (syncmodel: kernelCompares)
 func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx != nil {
-		stop := context.AfterFunc(ctx, func() { p.Wake(sleeper) })
+		stop := interleave.AfterContext(ctx, func() { p.Wake(sleeper) })
 		defer stop()
 	}
 	token := p.tokens[sleeper]
@@ -90,7 +90,7 @@ const (
 
 // futex waits on a word or wakes a waiter. Callers test again after it returns, so its result
 // does not matter.
-func futex(word *atomic.Uint32, op int, value uint32, timeout *unix.Timespec) {
+func futex(word *interleave.Uint32, op int, value uint32, timeout *unix.Timespec) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value),
 		uintptr(unsafe.Pointer(timeout)), 0, 0)
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -104,7 +104,7 @@ func (f *found) withHead(use func(head arena)) error {
 
 // endGathering is found.abandon for a mapped file.
 func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
-	word, failed := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, failedOffset)
+	word, failed := at[interleave.Uint32](file, verdictOffset), at[interleave.Uint32](file, failedOffset)
 	if ok, err := tryLock(fd, failureLock); ok && err == nil && word.Load() == gathering && failed.Load() == 0 {
 		encodeFailure(file.bytes(failureOffset, recordBytes), why)
 		failed.Store(1)
@@ -123,12 +123,12 @@ func (f *found) whyAbandoned() (reason error) {
 
 // readReason is found.whyAbandoned for a mapped file.
 func readReason(file arena, path string) error {
-	failed := at[atomic.Uint32](file, failedOffset)
+	failed := at[interleave.Uint32](file, failedOffset)
 	for range 100 { // another rank may be about to write it
 		if failed.Load() != 0 {
 			break
 		}
-		time.Sleep(firstPause)
+		interleave.Sleep(firstPause)
 	}
 	if failed.Load() == 0 {
 		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
@@ -176,7 +176,7 @@ type waiting struct {
 // pause sleeps for a while, and reports whether ctx has not ended.
 func (w *waiting) pause() bool {
 	w.last = min(max(2*w.last, firstPause), longestPause)
-	t := time.NewTimer(w.last)
+	t := interleave.NewTimer(w.last)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -10,7 +10,8 @@ import (
 	"math"
 	"os"
 	"strings"
-	"sync/atomic"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // A segment is a file that starts with a header. Ranks check the header before they map the
@@ -59,7 +60,7 @@ const (
 type seat struct {
 	start uint64
 	pid   int32
-	state atomic.Uint32
+	state interleave.Uint32
 }
 
 // occupant is the content of a seat.

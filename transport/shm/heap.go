@@ -2,9 +2,9 @@ package shm
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -15,7 +15,7 @@ func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 	if err := g.validate(ranks); err != nil {
 		return nil, err
 	}
-	return newHeap(ranks, g, ranks <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())), nil
+	return newHeap(ranks, g, ranks <= interleave.Processors()), nil
 }
 
 func newHeap(ranks int, g Geometry, poll bool) []transport.Endpoint {

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 	"golang.org/x/sys/unix"
@@ -107,7 +106,7 @@ func usableCores(s *segment, ranks int) int {
 // cause. gone is not called after stop has returned.
 func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var watcher sync.WaitGroup
+	var watcher interleave.WaitGroup
 
 	watcher.Go(func() {
 		for ctx.Err() == nil {
@@ -117,7 +116,7 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 
 			select {
 			case <-ctx.Done():
-			case <-time.After(longestPause):
+			case <-interleave.After(longestPause):
 			}
 		}
 	})

@@ -2,8 +2,8 @@ package shm
 
 import (
 	"fmt"
-	"sync"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -13,9 +13,9 @@ import (
 type mapped struct {
 	*endpoint
 	segment     *segment
-	gone        sync.Once
-	unmadeMu    sync.Mutex // guards unmadeCount, and this rank's slots of unmade
-	unmadeCount int        // number of groups that this rank could not make
+	gone        interleave.Once
+	unmadeMu    interleave.Mutex // guards unmadeCount, and this rank's slots of unmade
+	unmadeCount int              // number of groups that this rank could not make
 }
 
 // Vanished implements transport.FaultGuard.

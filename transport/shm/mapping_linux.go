@@ -2,14 +2,15 @@ package shm
 
 import (
 	"errors"
-	"sync"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // mapping is memory of a file, from its start. Once it was given back its addresses may hold other
 // memory, so nothing maps, unmaps or wakes there any more, whoever notices a fault.
 type mapping struct {
 	arena
-	mu      sync.RWMutex // guards freed, and the memory where no call uses it
+	mu      interleave.RWMutex // guards freed, and the memory where no call uses it
 	isFreed bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 	"golang.org/x/sys/unix"
@@ -77,7 +78,7 @@ func (h header) postNotice(ctx context.Context, rank int, err error) {
 	}
 	n := notice{rank, h.ranks, os.Getpid(), namespace, time.Duration(sinceBoot()), groupsync.JoinFailure(rank, err).Text}.clean()
 	path, posted := h.noticePath(), false
-	ctx, cancel := context.WithTimeout(ctx, noticeTime)
+	ctx, cancel := interleave.WithTimeout(ctx, noticeTime)
 	defer cancel()
 	for ctx.Err() == nil {
 		if !posted && n.post(path) { // otherwise a notice exists, which other ranks read or remove
@@ -86,7 +87,7 @@ func (h header) postNotice(ctx context.Context, rank int, err error) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(longestPause):
+		case <-interleave.After(longestPause):
 		}
 	}
 	if last, ok := readNotice(path); posted && ok && last.made == n.made && last.pid == n.pid {

@@ -3,9 +3,9 @@ package shm
 import (
 	"cmp"
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -41,8 +41,8 @@ const _ = uint(textBytes - transport.TextBytes) // a record must hold the longes
 // rank makes the groups of one call before it makes the next, unless it calls from several
 // goroutines.
 type unmade struct {
-	number  atomic.Uint64 // of the first group of its call that could not be made
-	written atomic.Uint64 // 1 if the report is whole; stored last
+	number  interleave.Uint64 // of the first group of its call that could not be made
+	written interleave.Uint64 // 1 if the report is whole; stored last
 	_       [128 - 16]byte
 	record  [recordBytes]byte
 }
@@ -82,8 +82,8 @@ func (r records) record(rank int) []byte {
 //
 // Its rank may replace it while other ranks read it, so it consists of atomic words.
 type reason struct {
-	seq, length atomic.Uint64
-	text        [transport.ReasonBytes / 8]atomic.Uint64
+	seq, length interleave.Uint64
+	text        [transport.ReasonBytes / 8]interleave.Uint64
 }
 
 const reasonBytes = 256

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
@@ -23,10 +22,10 @@ import (
 type regions struct {
 	alloc      makeRegion
 	made       uint64 // how many were made: the number of the next
-	mu         sync.Mutex
-	all        []*region   // in order of number; only calls write it, under mu, and they may read it without
-	someFreed  atomic.Bool // this rank has done with some
-	isDetached bool        // the endpoint is free: regions are this rank's own affair
+	mu         interleave.Mutex
+	all        []*region       // in order of number; only calls write it, under mu, and they may read it without
+	someFreed  interleave.Bool // this rank has done with some
+	isDetached bool            // the endpoint is free: regions are this rank's own affair
 }
 
 // makeRegion returns the memory of the region with a number. If it fails it fails on all ranks;
@@ -131,7 +130,7 @@ type shown struct {
 	_          [128 - 48]byte
 }
 
-type shownBuffer struct{ region, offset, length atomic.Uint64 }
+type shownBuffer struct{ region, offset, length interleave.Uint64 }
 
 const shownBytes = 128
 
@@ -254,7 +253,7 @@ func (ep *endpoint) shownMemory(rank int, s *shownBuffer) []byte {
 // asks for a region makes it.
 func heapRegions(ranks int) makeRegion {
 	var (
-		mu   sync.Mutex
+		mu   interleave.Mutex
 		made = map[uint64]*heapRegion{} // regions that not all ranks have asked for
 	)
 	return func(number uint64, size int) (regionMemory, error) {
@@ -284,7 +283,7 @@ type heapRegion struct {
 	err     error // why memory could not be allocated
 	ranks   int64
 	asked   int // guarded by heapRegions
-	leavers atomic.Int64
+	leavers interleave.Int64
 }
 
 func (r *heapRegion) bytes() []byte  { return r.memory }

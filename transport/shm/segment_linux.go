@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,7 +136,9 @@ func (s *segment) enter() error {
 }
 
 // verdict returns the word that tells whether all ranks have joined.
-func (s *segment) verdict() *atomic.Uint32 { return at[atomic.Uint32](s.file.arena, verdictOffset) }
+func (s *segment) verdict() *interleave.Uint32 {
+	return at[interleave.Uint32](s.file.arena, verdictOffset)
+}
 
 func (s *segment) seat(rank int) *seat {
 	return at[seat](s.file.arena, seatsOffset+rank*seatBytes)

@@ -2,8 +2,8 @@ package shm
 
 import (
 	"fmt"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/transport"
 )
@@ -27,7 +27,7 @@ import (
 //	0  round   8      the last round at which the rank has arrived by Flip
 //	8  lo, hi  2 * 16 by parity of the round: the bytes of its result
 type stage struct {
-	round  atomic.Uint64
+	round  interleave.Uint64
 	result [2]result
 	_      [88]byte
 }
@@ -79,7 +79,7 @@ func (ep *endpoint) Flip() error {
 }
 
 func (ep *endpoint) ResolveFlip() (isComplete bool) {
-	return ep.ResolveRound(&ep.round, func(rank int) *atomic.Uint64 { return &ep.stage(rank).round })
+	return ep.ResolveRound(&ep.round, func(rank int) *interleave.Uint64 { return &ep.stage(rank).round })
 }
 
 // publishResult stores which bytes of its result this rank shows in the next round. It does so

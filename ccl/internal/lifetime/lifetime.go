@@ -12,10 +12,10 @@
 // docs/inside/model.md has the rules. All methods may be called concurrently.
 package lifetime
 
-import "sync/atomic"
+import "github.com/goccl/goccl/internal/interleave"
 
 // Lifetime is the word of one communicator. That of a communicator that was not made is zero.
-type Lifetime struct{ word atomic.Uint64 }
+type Lifetime struct{ word interleave.Uint64 }
 
 // State is the value of the word.
 type State uint64

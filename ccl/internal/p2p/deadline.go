@@ -1,11 +1,11 @@
 package p2p
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -51,7 +51,7 @@ func (e *Engine) setTimer(next, now time.Time) {
 	}
 	e.timerAt = next
 	if e.timer == nil {
-		e.timer = time.AfterFunc(next.Sub(now), e.wake)
+		e.timer = interleave.AfterFunc(next.Sub(now), e.wake)
 	} else {
 		e.timer.Reset(next.Sub(now))
 	}
@@ -63,9 +63,9 @@ func (e *Engine) watch(t *Transfer) {
 	switch ctx := t.Ctx; {
 	case ctx.Done() == nil || ctx == e.sharedCtx:
 	case e.sharedCtx == nil && reflect.TypeOf(ctx).Kind() == reflect.Pointer:
-		e.sharedCtx, e.unwatch = ctx, context.AfterFunc(ctx, e.wake)
+		e.sharedCtx, e.unwatch = ctx, interleave.AfterContext(ctx, e.wake)
 	default:
-		t.unwatch = context.AfterFunc(ctx, e.wake)
+		t.unwatch = interleave.AfterContext(ctx, e.wake)
 	}
 }
 

@@ -3,9 +3,9 @@ package p2p
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -19,7 +19,7 @@ type Engine struct {
 	guarded bool        // shared memory can vanish: see transport.FaultGuard
 	tryMove func() bool // locks and calls move; for transport.P2P.Rest
 
-	mu         sync.Mutex
+	mu         interleave.Mutex
 	running    bool              // a goroutine makes progress: always while a transfer is pending
 	stopped    bool              // Stop was called
 	failed     error             // why new transfers fail; nil: they do not
@@ -38,10 +38,10 @@ type Engine struct {
 
 // alarms end waits of an Engine.
 type alarms struct {
-	timer     *time.Timer     // wakes the link at the next deadline
-	timerAt   time.Time       // zero: the timer is not set
-	sharedCtx context.Context // the context that is watched until Stop; nil: none yet
-	unwatch   func() bool     // ends the watch of sharedCtx
+	timer     *interleave.Timer // wakes the link at the next deadline
+	timerAt   time.Time         // zero: the timer is not set
+	sharedCtx context.Context   // the context that is watched until Stop; nil: none yet
+	unwatch   func() bool       // ends the watch of sharedCtx
 }
 
 // Group is the communicator that an Engine belongs to.
@@ -76,7 +76,7 @@ func (e *Engine) Start(t *Transfer) {
 	e.post(t)
 	if !e.running && e.pending() {
 		e.running = true
-		go e.progress(nil, nil)
+		interleave.Go(func() { e.progress(nil, nil) })
 	}
 }
 
@@ -234,12 +234,12 @@ func (e *Engine) Stop() (releases bool) {
 	if e.mu.TryLock() {
 		return e.stop()
 	}
-	go func() { // another goroutine may be copying a long message under the lock
+	interleave.Go(func() { // another goroutine may be copying a long message under the lock
 		e.mu.Lock()
 		if !e.stop() {
 			e.group.Release()
 		}
-	}()
+	})
 	return true
 }
 

@@ -1,6 +1,10 @@
 package p2p
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/goccl/goccl/internal/interleave"
+)
 
 // progress makes progress on all transfers until send and recv have ended, or, if both are
 // nil, until no transfer is pending. The caller has set e.running; goOn resets it.
@@ -59,7 +63,7 @@ func (e *Engine) goOn(send, recv *Transfer) bool {
 		e.waitFor(e.firstPeer())
 		return true
 	case pending:
-		go e.progress(nil, nil)
+		interleave.Go(func() { e.progress(nil, nil) })
 		return false
 	}
 	if !e.timedOut { // after a timeout, other ranks see until the next transfer for whom it waited

@@ -3,6 +3,7 @@ package groupsync
 import (
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/spin"
 )
 
@@ -28,7 +29,7 @@ import (
 const (
 	leastPoll   = 400 * time.Microsecond
 	crowdTime   = 100 * time.Microsecond
-	lookEvery   = 64                     // pauses between two checks for interruptions, and of the clock
+	lookEvery   = interleave.LookEvery   // pauses between two checks for interruptions, and of the clock
 	countEvery  = 10 * time.Microsecond  // between two looks at the goroutines without a processor
 	earlyTime   = time.Microsecond       // of a poll in a wait that parks early
 	timeSlice   = 300 * time.Microsecond // a poll interrupted for so long has lost its core
@@ -76,10 +77,10 @@ func (b *budgets) begin(noSpin bool) {
 // nil.
 func newBudget(poll bool, processes Processes) (b budget) {
 	if poll {
-		wakeTime := min(max(spin.WakeTime(), minWakeTime), maxWakeTime)
+		wakeTime := min(max(interleave.Fact(spin.WakeTime(), 0), minWakeTime), maxWakeTime)
 		b.wakeTime, b.pollTime = wakeTime, max(leastPoll, wakeTime)
-		b.mostPauses = spin.Pauses(4 * b.pollTime)
-		b.earlyPauses = spin.Pauses(earlyTime)
+		b.mostPauses = interleave.Fact(spin.Pauses(4*b.pollTime), 16)
+		b.earlyPauses = interleave.Fact(spin.Pauses(earlyTime), 2)
 	}
 	if processes != nil {
 		b.maxYields = maxYields
@@ -127,6 +128,7 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 		spin.Pause()
 		w.pauses++
 		b.poll(w)
+		w.polled = interleave.PollEnds() || w.polled
 		return paused
 	// Another goroutine may need the core.
 	case w.yields < b.maxYields && b.early == 0 && !w.lost && !w.parked:

@@ -2,8 +2,9 @@ package groupsync
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // findStuck returns the rank at the end of the chain of waits from peer, for which this rank
@@ -16,7 +17,7 @@ func (r *Member) findStuck(peer int) int {
 
 // isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
 // given up. Unless it is stopped, such a process is awake for a moment only.
-func isAwake(waitOn *atomic.Uint64, processes Processes, sleeper int) bool {
+func isAwake(waitOn *interleave.Uint64, processes Processes, sleeper int) bool {
 	on := waitOn.Load()
 	return processes != nil && on != 0 && on&gaveUp == 0 && !processes.Asleep(sleeper)
 }
@@ -41,7 +42,7 @@ func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func
 	isAsleep := func(who int) bool { return !isAwake(who) }
 	stopped := slices.DeleteFunc(circle, isAsleep)
 	for i := 0; i < wakeTries && (len(stopped) > 1 || len(stopped) == 1 && i == 0); i++ {
-		time.Sleep(wakeTime) // their own tickers may have woken them just now
+		interleave.Sleep(wakeTime) // their own tickers may have woken them just now
 		stopped = slices.DeleteFunc(stopped, isAsleep)
 	}
 	if len(stopped) > 0 {

@@ -2,8 +2,9 @@ package groupsync
 
 import (
 	"runtime/metrics"
-	"sync/atomic"
 	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // crowd knows how many goroutines of this process wait for a processor. All ranks that poll share
@@ -13,9 +14,9 @@ import (
 // counters, and goroutines that wait for it sleep. Eight ranks that counted for themselves kept
 // each other from polling.
 type crowd struct {
-	isCounting atomic.Bool
-	counted    atomic.Int64  // when, as a time of clock
-	size       atomic.Uint64 // by the last count
+	isCounting interleave.Bool
+	counted    interleave.Int64  // when, as a time of clock
+	size       interleave.Uint64 // by the last count
 	samples    [3]metrics.Sample
 }
 
@@ -44,5 +45,5 @@ var countWaiting = func(samples *[3]metrics.Sample) uint64 {
 	if running < all {
 		return 0
 	}
-	return runnable
+	return interleave.Fact(runnable, 0)
 }

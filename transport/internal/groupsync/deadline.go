@@ -1,9 +1,9 @@
 package groupsync
 
 import (
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -12,10 +12,10 @@ type deadline struct {
 	usual transport.Timeout // of calls that set no limit
 	limit transport.Timeout // of the current call
 
-	ticks      atomic.Uint64
-	startTicks uint64       // ticks at the start of the call
-	period     atomic.Int64 // the timeout for which the ticker was started, in nanoseconds
-	ticker     *ticker      // guarded by the member's mu
+	ticks      interleave.Uint64
+	startTicks uint64           // ticks at the start of the call
+	period     interleave.Int64 // the timeout for which the ticker was started, in nanoseconds
+	ticker     *ticker          // guarded by the member's mu
 	hasWarned  bool
 	replied    func() bool // whether others have replied since, so that this rank may warn
 }

@@ -1,9 +1,6 @@
 package groupsync
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "github.com/goccl/goccl/internal/interleave"
 
 // Withdraw implements transport.Endpoint for calls in which each rank runs its own body.
 // (syncmodel: earlyLeave, deadAreOut, leaverTestsDone)
@@ -26,7 +23,7 @@ func (r *Member) Withdraw() (ended bool) {
 // then those that do not know of the failure succeed. (syncmodel: leaverTestsRound)
 //
 // All ranks have entered the call, or the memory of the states is gone.
-func (r *Member) ResolveRound(round *uint64, word func(rank int) *atomic.Uint64) (isComplete bool) {
+func (r *Member) ResolveRound(round *uint64, word func(rank int) *interleave.Uint64) (isComplete bool) {
 	hasArrived := func(rank int) bool { return word(rank).Load() > *round }
 	r.StepOut()
 	r.awaitOthers(func(peer int) bool { return hasArrived(peer) || !r.group.states[peer].isInside(r.call.seq) })
@@ -88,9 +85,9 @@ func (r *Member) WaitOut(isOut func() bool) {
 	if isOut() {
 		return
 	}
-	var isLate atomic.Bool
+	var isLate interleave.Bool
 	if after := r.deadline.limit.After; after > 0 {
-		timer := time.AfterFunc(after, func() {
+		timer := interleave.AfterFunc(after, func() {
 			isLate.Store(true)
 			r.group.Wake(r.rank)
 		})

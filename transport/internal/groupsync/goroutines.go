@@ -1,6 +1,10 @@
 package groupsync
 
-import "context"
+import (
+	"context"
+
+	"github.com/goccl/goccl/internal/interleave"
+)
 
 // Goroutines is the Rest of ranks that are goroutines of one process. Each sleeper has its own
 // channel.
@@ -26,13 +30,8 @@ func (g Goroutines) Wake(sleeper int) {
 // Sleep implements Rest.
 func (g Goroutines) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx == nil {
-		<-g[sleeper]
+		interleave.Receive(g[sleeper])
 		return true
 	}
-	select {
-	case <-g[sleeper]:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return interleave.First(g[sleeper], ctx.Done()) == 0
 }

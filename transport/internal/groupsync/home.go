@@ -3,6 +3,8 @@ package groupsync
 import (
 	"context"
 	"reflect"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // home is the first context under which a rank has slept. It usually is the job's and comes with
@@ -25,7 +27,7 @@ func (r *Member) isHome(ctx context.Context) bool {
 			return false
 		}
 		r.home.ctx = ctx
-		r.home.stop = context.AfterFunc(ctx, func() { r.group.Wake(r.rank) })
+		r.home.stop = interleave.AfterContext(ctx, func() { r.group.Wake(r.rank) })
 	}
 	return r.home.ctx == ctx
 }

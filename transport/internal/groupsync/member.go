@@ -1,10 +1,9 @@
 package groupsync
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -31,9 +30,9 @@ type Member struct {
 	home        home
 	beforeSleep func(waited time.Duration) // nil: nobody wants to know
 
-	isClosed atomic.Bool
-	gaveUp   atomic.Bool // its P2P shows a wait that it gave up, unless it waits again
-	mu       sync.Mutex  // guards the ticker of deadline, and home, beside Leave
+	isClosed interleave.Bool
+	gaveUp   interleave.Bool  // its P2P shows a wait that it gave up, unless it waits again
+	mu       interleave.Mutex // guards the ticker of deadline, and home, beside Leave
 	verdict
 	_ [128]byte
 }

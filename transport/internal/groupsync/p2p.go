@@ -1,8 +1,7 @@
 package groupsync
 
 import (
-	"sync/atomic"
-
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -12,9 +11,9 @@ type P2P struct {
 	_      [128]byte // keeps memory of others off the cache lines that it writes
 	member *Member
 	budget budget
-	events uint64        // as of the end of the last Rest
-	isDead []atomic.Bool // by rank: the process was found dead
-	woken  atomic.Bool
+	events uint64            // as of the end of the last Rest
+	isDead []interleave.Bool // by rank: the process was found dead
+	woken  interleave.Bool
 	served Served
 
 	suspicion suspicion
@@ -29,7 +28,7 @@ type Served func(by, of int) uint64
 
 // NewP2P returns the P2P of a rank. If poll is set, Rest polls before it sleeps.
 func NewP2P(r *Member, poll bool, served Served) *P2P {
-	return &P2P{member: r, budget: newBudget(poll, r.group.processes), isDead: make([]atomic.Bool, r.Size()), served: served, awaited: -1}
+	return &P2P{member: r, budget: newBudget(poll, r.group.processes), isDead: make([]interleave.Bool, r.Size()), served: served, awaited: -1}
 }
 
 // Rest implements transport.P2P. It tests once more after it has announced that it rests.

@@ -1,8 +1,7 @@
 package groupsync
 
 import (
-	"sync/atomic"
-
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -32,8 +31,8 @@ const StateWords = 8
 
 // sharedWords returns the words in the order in which a process must see them change: where that
 // matters, it is the order in which their rank stores them.
-func (s *State) sharedWords() [StateWords]*atomic.Uint64 {
-	return [...]*atomic.Uint64{&s.done, &s.out, &s.rejectedFirst, &s.rejectedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.departed}
+func (s *State) sharedWords() [StateWords]*interleave.Uint64 {
+	return [...]*interleave.Uint64{&s.done, &s.out, &s.rejectedFirst, &s.rejectedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.departed}
 }
 
 // HasDeparted reports whether words are those of a rank that has left.

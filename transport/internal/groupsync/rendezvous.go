@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -53,7 +53,7 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 
 // Rendezvous forms groups of ranks that are goroutines. Its zero value is ready to use.
 type Rendezvous struct {
-	mu   sync.Mutex
+	mu   interleave.Mutex
 	open map[uint64][]*meeting // by number; groups of one number have no member in common
 }
 

@@ -1,8 +1,7 @@
 package groupsync
 
 import (
-	"sync/atomic"
-
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -15,7 +14,7 @@ import (
 //	 64  fingerprint 40
 //	104  -           24
 type line struct {
-	epoch       atomic.Uint64
+	epoch       interleave.Uint64
 	hash        uint64
 	payload     [transport.InlineBytes]byte
 	fingerprint transport.Fingerprint
@@ -44,27 +43,27 @@ type line struct {
 //	408  -             104
 type State struct {
 	line          [2]line
-	done          atomic.Uint64
-	out           atomic.Uint64
-	rejectedFirst atomic.Uint64
-	rejectedLast  atomic.Uint64
-	departed      atomic.Uint64
-	waitOn        atomic.Uint64
-	token         atomic.Uint32
+	done          interleave.Uint64
+	out           interleave.Uint64
+	rejectedFirst interleave.Uint64
+	rejectedLast  interleave.Uint64
+	departed      interleave.Uint64
+	waitOn        interleave.Uint64
+	token         interleave.Uint32
 	_             [4]byte
-	lostCore      atomic.Uint64
+	lostCore      interleave.Uint64
 	_             [64]byte
-	resting       atomic.Uint64
-	p2pToken      atomic.Uint32
+	resting       interleave.Uint64
+	p2pToken      interleave.Uint32
 	_             [4]byte
-	p2pWaitOn     atomic.Uint64
+	p2pWaitOn     interleave.Uint64
 	_             [104]byte
 }
 
 // Tokens returns the words that Processes may use to wake sleepers, by sleeper. Each word has
 // several writers.
-func Tokens(states []*State) []*atomic.Uint32 {
-	tokens := make([]*atomic.Uint32, 2*len(states))
+func Tokens(states []*State) []*interleave.Uint32 {
+	tokens := make([]*interleave.Uint32, 2*len(states))
 	for rank, s := range states {
 		tokens[rank], tokens[len(states)+rank] = &s.token, &s.p2pToken
 	}
@@ -73,8 +72,8 @@ func Tokens(states []*State) []*atomic.Uint32 {
 
 // LostCores returns the words in which Processes may note the cores that ranks lose, by rank. Each
 // rank writes its own word.
-func LostCores(states []*State) []*atomic.Uint64 {
-	cores := make([]*atomic.Uint64, len(states))
+func LostCores(states []*State) []*interleave.Uint64 {
+	cores := make([]*interleave.Uint64, len(states))
 	for rank, s := range states {
 		cores[rank] = &s.lostCore
 	}
@@ -93,10 +92,10 @@ const gaveUp = 1 << 63
 // Words are the words of a group that several ranks write. A call on the hot path only loads
 // them.
 type Words struct {
-	fail     atomic.Uint64 // 0, or 1 + the rank whose failure is the group's
-	events   atomic.Uint64 // grows after each rejected call, departure and failure
-	sleepers atomic.Int64  // number of ranks that are parked or about to park
-	verdict  atomic.Uint64 // whether the group was formed: undecided, formed or unformed
+	fail     interleave.Uint64 // 0, or 1 + the rank whose failure is the group's
+	events   interleave.Uint64 // grows after each rejected call, departure and failure
+	sleepers interleave.Int64  // number of ranks that are parked or about to park
+	verdict  interleave.Uint64 // whether the group was formed: undecided, formed or unformed
 	_        [96]byte
 }
 

@@ -1,8 +1,9 @@
 package groupsync
 
 import (
-	"sync"
 	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // A timeout lasts sixteen ticks. A call can start anywhere between two ticks. Its 17th tick is
@@ -17,8 +18,8 @@ const (
 // ticker calls tick every period until it is stopped. A wait counts ticks instead of reading
 // the clock. Ticks that a stopped process misses do not count, because it was not waiting.
 type ticker struct {
-	mu      sync.Mutex
-	timer   *time.Timer
+	mu      interleave.Mutex
+	timer   *interleave.Timer
 	period  time.Duration
 	next    time.Time
 	stopped bool
@@ -30,7 +31,7 @@ func newTicker(timeout time.Duration, tick func()) *ticker {
 	defer t.mu.Unlock()
 
 	t.next = time.Now().Add(t.period)
-	t.timer = time.AfterFunc(t.period, func() {
+	t.timer = interleave.AfterFunc(t.period, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.stopped {

@@ -2,9 +2,8 @@ package groupsync
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -13,8 +12,8 @@ import (
 type verdict struct {
 	group  *Group
 	rank   int
-	stored atomic.Pointer[transport.Failure] // the failure that this rank has stored
-	mu     sync.Mutex                        // one goroutine of the rank at a time is in Fail
+	stored interleave.Pointer[transport.Failure] // the failure that this rank has stored
+	mu     interleave.Mutex                      // one goroutine of the rank at a time is in Fail
 }
 
 // Fail implements transport.Endpoint. (syncmodel: firstCause)

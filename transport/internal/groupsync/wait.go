@@ -1,6 +1,6 @@
 package groupsync
 
-import "sync/atomic"
+import "github.com/goccl/goccl/internal/interleave"
 
 // purpose is the event that a wait is for.
 type purpose uint8
@@ -14,7 +14,7 @@ const (
 
 // await returns when *word has reached target, which peer stores, or when the wait is
 // interrupted.
-func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
+func (r *Member) await(word *interleave.Uint64, target uint64, peer int, why purpose) error {
 	if word.Load() >= target {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose
 }
 
 // awaitSlow is awaitCondition for a word. Among 16 ranks a condition costs a barrier 5 %.
-func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpose) error {
+func (r *Member) awaitSlow(word *interleave.Uint64, target uint64, peer int, why purpose) error {
 	w := wait{wakes: r.budgets.woke}
 	defer r.endWait(&w)
 
@@ -79,7 +79,7 @@ func (r *Member) isVoid(i interruption, who int, why purpose) bool {
 }
 
 // AwaitMessage is await for the counters of message streams and rounds.
-func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) error {
+func (r *Member) AwaitMessage(word *interleave.Uint64, target uint64, peer int) error {
 	return r.await(word, target, peer, forMessage)
 }
 

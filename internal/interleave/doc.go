@@ -1,0 +1,32 @@
+// Package interleave has the words, locks, waits and goroutines through which ranks meet.
+//
+// # Model
+//
+// In a normal build its types are those of sync and sync/atomic, and its functions are calls of
+// the standard library that the compiler inlines.
+//
+// With the build tag interleave each of them is a step. [Run] runs a program whose goroutines
+// take steps one at a time: at each step a number that is drawn from a seed chooses which
+// goroutine goes on. The same seed gives the same steps, on every run and machine.
+//
+//   - A goroutine that [Go] or [AfterFunc] starts belongs to the program.
+//   - A goroutine that polls, by [PollEnds], is not chosen until a word that it has read has
+//     changed, or its poll is ended.
+//   - Time stands still while a goroutine can go on. It advances to what is due next when none
+//     can, or, if the options say so, when that is drawn.
+//   - A program in which no goroutine can go on, and nothing is due, has come to a standstill. Run
+//     says so at once, with what each goroutine waits for.
+//
+// Packages that ranks meet in use this package instead of sync, sync/atomic, the timers of time,
+// and the timeouts of context.
+//
+// # Concurrency
+//
+// In a normal build as the standard library says. With the tag, one Run at a time. Outside of Run,
+// and in goroutines that it does not know, everything works as in a normal build.
+//
+// # Failure
+//
+// Run reports a standstill, a program without end, a panic, and goroutines or timers that the
+// program has not ended.
+package interleave

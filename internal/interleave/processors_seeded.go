@@ -1,0 +1,28 @@
+//go:build interleave
+
+package interleave
+
+import "runtime"
+
+// IsOn reports whether the build tag interleave is set.
+const IsOn = true
+
+// LookEvery is how many turns a polling loop makes from one look at other words to the next.
+const LookEvery = 3
+
+// Fact returns a constant instead of what was measured on this machine.
+func Fact[T any](_, constant T) T { return constant }
+
+// processors is what Processors returns in a Run.
+var processors = 4
+
+// SetProcessors sets how many goroutines seem to run at the same time.
+func SetProcessors(n int) { processors = n }
+
+// Processors returns how many goroutines run at the same time.
+func Processors() int {
+	if active() == nil {
+		return min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	}
+	return processors
+}

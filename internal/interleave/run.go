@@ -1,0 +1,170 @@
+//go:build interleave
+
+package interleave
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// Options of a Run.
+type Options struct {
+	Seed  uint64
+	Limit int // steps after which the program counts as endless; 0: a million
+
+	// IsLate lets time pass while goroutines can go on, so that timeouts fall due.
+	IsLate bool
+
+	// Choices is what happens instead of what Seed chooses, as Shrink returns it: the running
+	// goroutine goes on wherever they say nothing. Nil: Seed chooses.
+	Choices []Choice
+
+	isRecording bool
+}
+
+// Kind is the kind of a finding.
+type Kind string
+
+// Kinds of findings.
+const (
+	Standstill Kind = "no goroutine can go on, and nothing is due"
+	Endless    Kind = "the program does not end"
+	Panic      Kind = "panic"
+	Leak       Kind = "goroutines or timers are left"
+)
+
+// Finding is what is wrong with a program under a seed.
+type Finding struct {
+	Kind  Kind
+	Text  string
+	Tasks []string // a line for each goroutine
+}
+
+func (f *Finding) Error() string {
+	var b strings.Builder
+	b.WriteString(string(f.Kind))
+	if f.Text != "" {
+		fmt.Fprintf(&b, ": %s", f.Text)
+	}
+	for _, t := range f.Tasks {
+		fmt.Fprintf(&b, "\n\t%s", t)
+	}
+	return b.String()
+}
+
+// Result describes a Run.
+type Result struct {
+	Steps   int
+	Hash    uint64 // of all choices
+	Finding *Finding
+
+	choices []Choice
+}
+
+// Run runs a program under a seed, and returns when it has ended and all its goroutines have. It
+// runs in a bubble of testing/synctest: time.Now is the program's.
+func Run(t *testing.T, o Options, program func()) (result Result) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { result = run(&o, program) })
+	return result
+}
+
+func run(o *Options, program func()) Result {
+	s := &scheduler{options: o, limit: o.Limit, random: random(^o.Seed), hash: 14695981039346656037, done: make(chan struct{})}
+	if s.limit == 0 {
+		s.limit = 1_000_000
+	}
+	s.tasks, s.ready = make([]*task, most), make([]*task, most)
+
+	s.choose = newChooser(o)
+	var choices *recorder
+	if o.isRecording {
+		choices = &recorder{chooser: s.choose, choices: make([]Choice, 1<<16)}
+		s.choose = choices
+	}
+
+	root := s.add("the program", false)
+	s.current = root
+	setRunning(s)
+	go root.run(program)
+	root.pass()
+
+	<-s.done
+	s.finish()
+	setRunning(nil)
+	r := Result{Steps: s.steps, Hash: s.hash, Finding: s.finding}
+	if choices != nil {
+		r.choices = choices.choices[:choices.end]
+	}
+	return r
+}
+
+// newChooser returns what chooses by the options: one seed in four by priorities.
+func newChooser(o *Options) chooser {
+	switch {
+	case o.Choices != nil:
+		return &steady{choices: o.Choices}
+	case o.Seed%4 == 3:
+		return newPriorities(o.Seed, 1<<(8+o.Seed/4%8))
+	}
+	return newWalk(o.Seed, o.IsLate)
+}
+
+//go:norace
+func setRunning(s *scheduler) { running = s }
+
+// finish looks for what the program has left, and ends it.
+//
+//go:norace
+func (s *scheduler) finish() {
+	if s.finding == nil {
+		s.findLeaks()
+	}
+	s.isOver = true
+	for i := s.first; i < s.count; i++ {
+		if t := s.tasks[i]; t != nil {
+			s.current = t
+			t.pass()
+			<-t.ended
+		}
+	}
+}
+
+//go:norace
+func (s *scheduler) findLeaks() {
+	isLeak := false
+	for i := s.first; i < s.count; i++ {
+		t := s.tasks[i]
+		isLeak = isLeak || t != nil && !t.isBackground && !t.isKilled
+	}
+	for i := range s.calendar.dues[:s.calendar.end] {
+		t := s.calendar.dues[i].timer
+		isLeak = isLeak || t != nil && t.isArmed && t.c == nil
+	}
+	if isLeak {
+		s.fail(&Finding{Kind: Leak})
+	}
+}
+
+// describe returns what each task is about to do.
+//
+//go:norace
+func (s *scheduler) describe() []string {
+	texts := make([]string, 0, s.count)
+	for i := s.first; i < s.count; i++ {
+		t := s.tasks[i]
+		if t == nil || t.isBackground && s.calendar.endedAt.IsZero() {
+			continue
+		}
+		texts = append(texts, t.describe())
+	}
+
+	for i := range s.calendar.dues[:s.calendar.end] {
+		if t := s.calendar.dues[i].timer; t != nil && t.isArmed && t.c == nil {
+			texts = append(texts, "a timer of "+t.label+" is armed")
+		}
+	}
+	return texts
+}

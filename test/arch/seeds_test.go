@@ -1,0 +1,83 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// covered are the rooms whose ranks meet by package interleave alone.
+var covered = []string{"ccl", "ccl/agree", "ccl/internal/*", "dist", "partition", "primitive", "transport", "transport/local", "transport/internal/groupsync"}
+
+// A goroutine that waits in a way that package interleave does not know keeps all others from going
+// on under a seed. These names of the standard library wait, or order goroutines.
+var unordered = map[string][]string{
+	"sync": nil, "sync/atomic": nil, // all
+	"time":    {"After", "AfterFunc", "NewTicker", "NewTimer", "Sleep", "Tick", "Timer"},
+	"context": {"AfterFunc", "WithDeadline", "WithTimeout"},
+	"runtime": {"GOMAXPROCS", "Gosched", "NumCPU"},
+}
+
+// Exceptions by file, with their reasons.
+var ordered = map[string]string{
+	"dist/watch.go": "a value of the process, made once: nothing waits in it",
+	"dist/spawn.go": "the default number of ranks is the machine's",
+}
+
+// TestSeeds proves that the rooms that seeds cover use nothing that seeds do not order.
+func TestSeeds(t *testing.T) {
+	for _, room := range covered {
+		files, err := filepath.Glob(filepath.Join("..", "..", room, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", room, err)
+		}
+		for _, file := range files {
+			name, _ := filepath.Rel(filepath.Join("..", ".."), file)
+			if strings.HasSuffix(file, "_test.go") || ordered[name] != "" {
+				continue
+			}
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkOrdered(t, fset, f)
+		}
+	}
+}
+
+func checkOrdered(t *testing.T, fset *token.FileSet, f *ast.File) {
+	for _, spec := range f.Imports {
+		if path := strings.Trim(spec.Path.Value, `"`); path == "sync" || path == "sync/atomic" {
+			t.Errorf("%s imports %s: use internal/interleave", fset.Position(spec.Pos()), path)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			t.Errorf("%s starts a goroutine: use interleave.Go", fset.Position(n.Pos()))
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(unordered[x.Name], n.Sel.Name) {
+				t.Errorf("%s uses %s.%s: use internal/interleave", fset.Position(n.Pos()), x.Name, n.Sel.Name)
+			}
+		case *ast.SelectStmt:
+			if !hasDefault(n) {
+				t.Errorf("%s waits for one of several channels: use interleave.First", fset.Position(n.Pos()))
+			}
+			return false
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				t.Errorf("%s receives: use interleave.Receive", fset.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+}
+
+func hasDefault(s *ast.SelectStmt) bool {
+	return slices.ContainsFunc(s.Body.List, func(c ast.Stmt) bool { return c.(*ast.CommClause).Comm == nil })
+}
