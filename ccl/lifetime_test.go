@@ -3,12 +3,12 @@ package ccl_test
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -25,7 +25,7 @@ type stopping struct {
 	closed      bool
 	freed       int
 	wrong       []string
-	noMoreStops atomic.Bool
+	noMoreStops interleave.Bool
 }
 
 // stop is a place to stop at: a goroutine that reaches it signals here and waits for on.

@@ -11,18 +11,18 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
 )
 
-var shmJobs atomic.Int64
+var shmJobs interleave.Int64
 
 // mapped connects goroutines of which each maps the job's memory for itself, as a process does.
 func mapped(ranks int) ([]transport.Endpoint, error) {
@@ -116,7 +116,7 @@ func (debugging) Debug() bool { return true }
 func TestDebugBesideClose(t *testing.T) {
 	for _, when := range []string{"before", "within"} {
 		t.Run(when, func(t *testing.T) {
-			var closing atomic.Pointer[ccl.Communicator]
+			var closing interleave.Pointer[ccl.Communicator]
 			kernel := &ccl.Kernel{Eager: true, AnyRunner: true, Run: func(c *ccl.Call) error {
 				if c.Rank() == 0 {
 					_ = closing.Load().Close() // the call has not ended

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -23,7 +23,7 @@ type lentRecords struct {
 	ranks int
 	atEnd [][]byte // the parts as of Free
 	freed chan struct{}
-	late  atomic.Bool // Part was called after Free
+	late  interleave.Bool // Part was called after Free
 }
 
 func (r *lentRecords) Free() error {
@@ -64,7 +64,7 @@ func (ep lending) Records() (transport.Records, error) { return ep.records, nil 
 // stoppingSelector calls a function when a call or a message has been checked, and next asks for its timeout.
 type stoppingSelector struct {
 	ccl.Selector
-	next atomic.Pointer[func()]
+	next interleave.Pointer[func()]
 }
 
 func (s *stoppingSelector) Timeout() time.Duration {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
 	"github.com/stretchr/testify/assert"
@@ -21,7 +21,7 @@ var errStop = errors.New("the user pressed stop")
 // ending is a context that errStop ended, visible from the second look on.
 type ending struct {
 	context.Context
-	looks atomic.Int64
+	looks interleave.Int64
 }
 
 func newEnding(t *testing.T) *ending {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/test/golden"
 	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/assert"
@@ -38,7 +38,7 @@ func TestSpawnRefuses(t *testing.T) {
 func TestHowManyRanks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	count := func(opts ...dist.SpawnOption) int {
-		var started, size atomic.Int64
+		var started, size interleave.Int64
 		err := spawn(t, initialised(func(context.Context, int) error {
 			started.Add(1)
 			n, err := dist.GetWorldSize()
@@ -350,7 +350,7 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 
 // Spawn waits for all workers, also for those not affected by the failure.
 func TestSpawnWaitsForAll(t *testing.T) {
-	var ended atomic.Int64
+	var ended interleave.Int64
 	failed := make(chan struct{})
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		defer ended.Add(1)

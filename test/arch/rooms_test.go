@@ -39,7 +39,7 @@ var rules = []rule{
 	{"transport/mpi/internal/abi", []string{"transport"}, []string{"github.com/ebitengine/purego"},
 		"calls of a library know nothing of what is made of them"},
 	{"transport/internal/groupsync", []string{"transport", "internal/spin", "internal/memmove", "internal/interleave"}, nil, "the transports' protocol knows their contract"},
-	{"transport/mpi", []string{"transport", "transport/shm", "transport/mpi/internal/abi", "internal/flight", "transport/internal/groupsync"}, []string{"golang.org/x/sys/unix"},
+	{"transport/mpi", []string{"transport", "transport/shm", "transport/mpi/internal/abi", "internal/flight", "transport/internal/groupsync", "internal/interleave"}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes, on each node through memory, and the library's calls have a room of their own"},
 	{"transport/...", []string{"transport", "transport/internal/...", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},

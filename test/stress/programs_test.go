@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/test/calls"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -200,7 +201,7 @@ func TestAccountFinds(t *testing.T) {
 	a.ended(c, &b.ending, ccl.ErrClosed)
 	a.works = nil
 	a.works = append(a.works, b)
-	b.at = now() - 1
+	b.at = interleave.Moment() - 1
 	a.leave([]*group{g}, Close)
 	a.counted()
 	for _, look := range a.looks {

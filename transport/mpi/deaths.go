@@ -9,9 +9,9 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +20,7 @@ import (
 
 // deaths is what a process knows of dead ones.
 type deaths struct {
-	isDead []atomic.Bool // by rank
+	isDead []interleave.Bool // by rank
 
 	mu       sync.Mutex
 	pids     []int // by rank; 0: not known
@@ -30,7 +30,7 @@ type deaths struct {
 }
 
 func newDeaths(size int) deaths {
-	return deaths{isDead: make([]atomic.Bool, size), pids: make([]int, size)}
+	return deaths{isDead: make([]interleave.Bool, size), pids: make([]int, size)}
 }
 
 // host is where a process is.

@@ -5,8 +5,8 @@ package mpi
 import (
 	"encoding/binary"
 	"errors"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -30,12 +30,12 @@ type group struct {
 	slots    groupsync.Slots // payloads that are too long for a line
 	lines    lines
 	queries  queries
-	streams  [2]streams               // messages: of calls, and of P2P
-	stages   stages                   // copies for views
-	joinedAs []atomic.Pointer[string] // by rank: the description of its process, once it has joined
-	nodes    *nodes                   // where the ranks are
-	levels   levels                   // fail with the group
-	isWorld  bool                     // it is the job's, and not made of another one
+	streams  [2]streams                   // messages: of calls, and of P2P
+	stages   stages                       // copies for views
+	joinedAs []interleave.Pointer[string] // by rank: the description of its process, once it has joined
+	nodes    *nodes                       // where the ranks are
+	levels   levels                       // fail with the group
+	isWorld  bool                         // it is the job's, and not made of another one
 }
 
 // newGroup returns a group. Packets reach it only after process.addGroup.
@@ -47,7 +47,7 @@ func newGroup(p *process, id uint64, rank int, processOf []int) *group {
 		queries:  queries{replies: make([]reply, n)},
 		streams:  [2]streams{newStreams(n), newStreams(n)},
 		stages:   newStages(n),
-		joinedAs: make([]atomic.Pointer[string], n),
+		joinedAs: make([]interleave.Pointer[string], n),
 	}
 
 	states := make([]*groupsync.State, n)

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -20,7 +20,7 @@ type nodes struct {
 	firstOf []int              // by process, the first process of its node
 	here    []int              // the processes of this node
 	memory  transport.Endpoint // connects them, in that order; it only forms groups. nil: this process is alone
-	users   atomic.Int64       // endpoints that were not closed, and groups that are being formed
+	users   interleave.Int64   // endpoints that were not closed, and groups that are being formed
 }
 
 // findNodes returns on which nodes the processes are, from their descriptions.

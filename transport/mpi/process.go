@@ -8,23 +8,23 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
 // process is this process among those of the job: it hands the packets that arrive to their groups.
 type process struct {
 	wire         wire
-	pollTime     atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
+	pollTime     interleave.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths       deaths
-	saidGoodbye  []atomic.Bool // by rank: its process sends nothing more
-	unresponsive []atomic.Bool // by rank: its process has not replied, and has sent nothing since
-	hasNewDeaths atomic.Bool   // a death was found; poll has not switched the lines of groups yet
-	closed       atomic.Bool   // no goroutine polls any more
+	saidGoodbye  []interleave.Bool // by rank: its process sends nothing more
+	unresponsive []interleave.Bool // by rank: its process has not replied, and has sent nothing since
+	hasNewDeaths interleave.Bool   // a death was found; poll has not switched the lines of groups yet
+	closed       interleave.Bool   // no goroutine polls any more
 
-	libraryCalls atomic.Uint64 // collectives of the library that ranks have begun
+	libraryCalls interleave.Uint64 // collectives of the library that ranks have begun
 
 	describe    func() string                                                                     // describes this process to the others
 	connectNode func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // connects the processes of a node
@@ -58,7 +58,7 @@ type earlyPacket struct {
 func newProcess(w wire) *process {
 	return &process{
 		wire: w, describe: describeHost, connectNode: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()),
-		saidGoodbye: make([]atomic.Bool, w.size()), unresponsive: make([]atomic.Bool, w.size()), directRanks: directRanks,
+		saidGoodbye: make([]interleave.Bool, w.size()), unresponsive: make([]interleave.Bool, w.size()), directRanks: directRanks,
 	}
 }
 

@@ -5,9 +5,9 @@ package mpi
 import (
 	"context"
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
@@ -16,14 +16,14 @@ import (
 
 // queries are those of one rank, and what the others have replied.
 type queries struct {
-	number  atomic.Uint64 // of the last query
-	replies []reply       // by rank
+	number  interleave.Uint64 // of the last query
+	replies []reply           // by rank
 }
 
 // reply is the last one of a rank.
 type reply struct {
-	query  atomic.Uint64            // its number
-	served atomic.Pointer[[]uint64] // by rank, as far as not zero: see groupsync.Served
+	query  interleave.Uint64            // its number
+	served interleave.Pointer[[]uint64] // by rank, as far as not zero: see groupsync.Served
 }
 
 // isAnswered reports whether a rank has replied to a query.

@@ -5,16 +5,17 @@ package mpi
 import (
 	"context"
 	"runtime"
-	"sync/atomic"
 	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // rest implements groupsync.Remote. The sleepers of this process's rank poll the wire themselves;
 // Wake of another rank sends it this rank's words.
 type rest struct {
 	group  *group
-	tokens [2]atomic.Bool // of this rank in its calls, and of its P2P
-	noSpin atomic.Bool    // in the current call
+	tokens [2]interleave.Bool // of this rank in its calls, and of its P2P
+	noSpin interleave.Bool    // in the current call
 }
 
 // Times of a rank that sleeps.

@@ -4,7 +4,8 @@ package mpi
 
 import (
 	"sync"
-	"sync/atomic"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // sender sends the packets of a group's rank to the other ranks.
@@ -18,7 +19,7 @@ type sender struct {
 	// after all that it has sent to any.
 	sending sync.Mutex
 	// saidGoodbye reports that the rank has sent its last packet, by which it left.
-	saidGoodbye atomic.Bool
+	saidGoodbye interleave.Bool
 }
 
 // newPacket returns a packet of this rank with room for a body of n bytes.

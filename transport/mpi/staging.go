@@ -4,7 +4,8 @@ package mpi
 
 import (
 	"encoding/binary"
-	"sync/atomic"
+
+	"github.com/goccl/goccl/internal/interleave"
 )
 
 // pieceBytes is the length in bytes of the longest piece of a view in a group of few ranks.
@@ -19,9 +20,9 @@ func pieceLength(ranks int) int { return min(max(2<<20/ranks, 16<<10), pieceByte
 // halves. A rank that flips sends its input to all others, and each of them the result that it has
 // stored to its copy of that one's half.
 type stage struct {
-	round  atomic.Uint64
-	halves [2]atomic.Pointer[[]byte] // made on first use
-	length [2]int                    // of this rank's input in each half
+	round  interleave.Uint64
+	halves [2]interleave.Pointer[[]byte] // made on first use
+	length [2]int                        // of this rank's input in each half
 	result [2]span
 }
 
@@ -99,7 +100,7 @@ func (ep *endpoint) Flip() error {
 }
 
 func (ep *endpoint) ResolveFlip() (isComplete bool) {
-	return ep.ResolveRound(&ep.round, func(rank int) *atomic.Uint64 { return &ep.group.stages.ofRank[rank].round })
+	return ep.ResolveRound(&ep.round, func(rank int) *interleave.Uint64 { return &ep.group.stages.ofRank[rank].round })
 }
 
 // awaitRound waits for what all ranks show in the next round.

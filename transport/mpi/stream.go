@@ -5,8 +5,8 @@ package mpi
 import (
 	"encoding/binary"
 	"math"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -22,12 +22,12 @@ const (
 )
 
 // outbox is a rank's stream of messages to another one.
-type outbox struct{ posted, taken atomic.Uint64 }
+type outbox struct{ posted, taken interleave.Uint64 }
 
 // inbox is a rank's stream of messages from another one. Its rank stores taken, and packets that
 // arrive store the rest.
 type inbox struct {
-	posted, taken atomic.Uint64
+	posted, taken interleave.Uint64
 	parts         [window]struct {
 		packet []byte
 		view   transport.Message

@@ -3,11 +3,11 @@
 package mpi
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +15,7 @@ import (
 // watchedWire counts looks at a net. Its library has collectives that do nothing.
 type watchedWire struct {
 	netWire
-	looks atomic.Int64
+	looks interleave.Int64
 }
 
 func (w *watchedWire) poll(deliver func(from int, b []byte) bool) (bool, error) {

@@ -2,9 +2,9 @@ package shm
 
 import (
 	"runtime"
-	"sync/atomic"
 	"testing"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +29,7 @@ func TestRanksLeaveACoreThatTheyShare(t *testing.T) {
 	var all, now unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &all))
 	defer func() { require.NoError(t, unix.SchedSetaffinity(0, &all)) }()
-	p := &processes{cores: []*atomic.Uint64{new(atomic.Uint64), new(atomic.Uint64)}}
+	p := &processes{cores: []*interleave.Uint64{new(interleave.Uint64), new(interleave.Uint64)}}
 
 	p.LostCore(0)
 	require.NotZero(t, p.cores[0].Load())

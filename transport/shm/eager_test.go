@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -15,7 +15,7 @@ import (
 type haltingRest struct {
 	groupsync.Rest
 	asleep, proceed chan struct{} // rank 0 sleeps; rank 1 may go on
-	slept, halted   atomic.Bool
+	slept, halted   interleave.Bool
 	isArmed         bool
 }
 

@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"testing"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +37,7 @@ func TestTruncatedUnderTheMapping(t *testing.T) {
 		t.Fatal(err)
 	}
 	allowed := make([]byte, 8192)
-	word := at[atomic.Uint64](s.arena, 4096)
+	word := at[interleave.Uint64](s.arena, 4096)
 	for what, f := range map[string]func(){
 		"load":     func() { runtime.KeepAlive(s.bytes(100, 1)[0]) },
 		"store":    func() { s.bytes(100, 1)[0] = 1 },

@@ -2,10 +2,10 @@ package shm
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
@@ -23,8 +23,8 @@ func TestNoWakeIsLost(t *testing.T) {
 		states = append(states, at[groupsync.State](s.arena, r*groupsync.StateBytes))
 	}
 	p := &processes{segment: s, tokens: groupsync.Tokens(states)}
-	var arrived, released atomic.Int64
-	wait := func(rank int, word *atomic.Int64, target int64) {
+	var arrived, released interleave.Int64
+	wait := func(rank int, word *interleave.Int64, target int64) {
 		for word.Load() < target {
 			p.Sleep(rank, nil)
 		}

@@ -12,16 +12,16 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
 	"github.com/goccl/goccl/transport/transporttest"
 )
 
-var jobs atomic.Int64
+var jobs interleave.Int64
 
 // mapped connects ranks that are goroutines. Each maps the segment separately, as a process does.
 func mapped(t testing.TB, ranks int) []transport.Endpoint {

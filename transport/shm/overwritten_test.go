@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"testing"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -18,7 +18,7 @@ func TestOverwrittenMemory(t *testing.T) {
 	message := transport.Message{Bytes: make([]byte, 16), Total: 64}
 	values := []uint64{1, 8, 127, 1 << 20, 1 << 62, 1<<63 - 128, 1 << 63, math.MaxUint64, math.MaxUint64 - 127}
 	for name, c := range map[string]struct {
-		word func(ep *endpoint) *atomic.Uint64
+		word func(ep *endpoint) *interleave.Uint64
 		use  func(ep []*endpoint) error
 	}{
 		"P2P, put": {p2pWord(0, 1), func(ep []*endpoint) error {
@@ -74,7 +74,7 @@ func TestOverwrittenMemory(t *testing.T) {
 	}
 
 	eps := heapEndpoints(t, n)
-	at[atomic.Uint64](eps[0].arena, eps[0].layout.free).Store(1<<63 + 5)
+	at[interleave.Uint64](eps[0].arena, eps[0].layout.free).Store(1<<63 + 5)
 	wantProtocolError(t, "pool", func() error {
 		_, _, err := eps[0].p2p.TryPut(1, &message)
 		return err
@@ -85,7 +85,7 @@ func TestOverwrittenMemory(t *testing.T) {
 func TestOverwrittenFailure(t *testing.T) {
 	for _, v := range []uint64{4, 2, 1 << 63, math.MaxUint64} { // rank 1 has not failed
 		eps := heapEndpoints(t, 3)
-		at[atomic.Uint64](eps[0].arena, eps[0].layout.words).Store(v)
+		at[interleave.Uint64](eps[0].arena, eps[0].layout.words).Store(v)
 		rank := 0
 		if v == 2 {
 			rank = 1
@@ -132,12 +132,12 @@ func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
 	return eps
 }
 
-func p2pWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
-	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.p2pPairs, from, to) }
+func p2pWord(from, to int) func(ep *endpoint) *interleave.Uint64 {
+	return func(ep *endpoint) *interleave.Uint64 { return ep.pair(ep.layout.p2pPairs, from, to) }
 }
 
-func callWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
-	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.pairs, from, to) }
+func callWord(from, to int) func(ep *endpoint) *interleave.Uint64 {
+	return func(ep *endpoint) *interleave.Uint64 { return ep.pair(ep.layout.pairs, from, to) }
 }
 
 func wantProtocolError(t *testing.T, what string, f func() error) {

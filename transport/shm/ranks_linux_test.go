@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -136,12 +136,12 @@ func playRank(text string) {
 	for in.Scan() {
 		switch in.Text() {
 		case "store": // in this rank's own word
-			at[atomic.Uint64](s.arena, s.size-8*(s.rank+1)).Store(uint64(100 + s.rank))
+			at[interleave.Uint64](s.arena, s.size-8*(s.rank+1)).Store(uint64(100 + s.rank))
 			reply("stored", true)
 		case "load":
 			words := make([]uint64, spec.Job.Size)
 			for rank := range words {
-				words[rank] = at[atomic.Uint64](s.arena, s.size-8*(rank+1)).Load()
+				words[rank] = at[interleave.Uint64](s.arena, s.size-8*(rank+1)).Load()
 			}
 			reply("loaded", words)
 		case "alive":

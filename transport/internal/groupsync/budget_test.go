@@ -5,12 +5,12 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -192,7 +192,7 @@ func TestWaiting(t *testing.T) {
 	old := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(old)
 	var done sync.WaitGroup
-	var isOver atomic.Bool
+	var isOver interleave.Bool
 	for range 3 {
 		done.Go(func() {
 			for !isOver.Load() {

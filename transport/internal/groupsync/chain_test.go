@@ -2,12 +2,12 @@ package groupsync
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -76,7 +76,7 @@ func TestBehindOneThatTimedOut(t *testing.T) {
 
 	states[1].waitOn.Store(0 + 1)
 	var timeout *transport.TimeoutError
-	require.ErrorAs(t, r.AwaitMessage(new(atomic.Uint64), 1, 2), &timeout)
+	require.ErrorAs(t, r.AwaitMessage(new(interleave.Uint64), 1, 2), &timeout)
 	require.Equal(t, []int{2}, timeout.Behind)
 	require.Equal(t, 1, NewMember(g, 2, nil, false).findStuck(1), "rank 2 waits for 1, that for 0, and that for 2")
 	r.StepOut()

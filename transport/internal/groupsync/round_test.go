@@ -2,9 +2,9 @@ package groupsync
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,6 +20,6 @@ func TestLastRoundWithoutMemory(t *testing.T) {
 	r := NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, rest), 0, nil, false)
 	r.call.seq = 7
 	round := uint64(3)
-	require.False(t, r.ResolveRound(&round, func(int) *atomic.Uint64 { return new(atomic.Uint64) }))
+	require.False(t, r.ResolveRound(&round, func(int) *interleave.Uint64 { return new(interleave.Uint64) }))
 	require.EqualValues(t, 3, round)
 }
