@@ -49,6 +49,9 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
 
+seeds: ## run jobs under seeds, one step at a time (ARGS='-seed N -count M')
+	$(GO) test -tags interleave -count=1 -v -timeout 60m -run '^TestJobs$$' ./test/seeds -args $(ARGS)
+
 single: ## run the tests with one processor, where nobody may wait by spinning
 	GOMAXPROCS=1 $(GO) test -count=1 ./... # the cache does not know the variable
 
