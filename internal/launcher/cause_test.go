@@ -46,6 +46,18 @@ func TestCauseTexts(t *testing.T) {
     in main.f at a.go:7
   rank 1: ended by SIGTERM
   rank 2: failed as well, with exit status 1`: {Cause: CauseUnknown, Blamed: []int{0}},
+		// What the reporter says stands there once.
+		`ranks 1, 2 made another call than the others: the job failed after 1s
+  rank 0 says: panic: a
+  b
+    in main.f at a.go:7
+  the last that rank 1 wrote to standard error:
+    hello
+  rank 0: failed because of that, with exit status 4
+  rank 1: ended by SIGTERM
+  rank 2: ended with exit status 1`: {
+			Cause: CauseMismatch, First: 1, Blamed: []int{1, 2}, Output: []string{"hello", "step 3: aborted by rank 0: panic: a"}, OutputName: "standard error",
+		},
 		`rank 2 (pid 12) left while others needed it: the job failed after 1s
   the last that it wrote to standard error:
     hello

@@ -342,6 +342,9 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 		case isFirst:
 			writeMessage(b, lines, nil)
 		default:
+			if letters(lines[0]) != "" {
+				output = slices.DeleteFunc(slices.Clone(output), isReport) // of a rank that the reporter has aborted
+			}
 			lines[0] = fmt.Sprintf("rank %d says: %s", e.Reporter, lines[0])
 			writeMessage(b, lines, r.Frames)
 		}
