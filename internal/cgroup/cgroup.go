@@ -1,4 +1,4 @@
-// Package cgroup reads the limits that control groups set for this process.
+// Package cgroup reads the limits that control groups set for this process, or another one.
 //
 // # Model
 //
@@ -26,7 +26,7 @@ type Limit struct {
 // CPUQuota returns the CPU quota of this process's control groups, in cores. The files are
 // below root: "" for this machine; tests pass a directory with the files of another.
 func CPUQuota(root string) Limit {
-	h := host{root}
+	h := host{root, Self}
 	return h.tightest("cpu", func(dir string, version int) Limit {
 		file := filepath.Join(dir, "cpu.max")
 		quota, period, _ := strings.Cut(h.contents(file), " ") // "150000 100000", or "max 100000"
@@ -38,10 +38,13 @@ func CPUQuota(root string) Limit {
 	})
 }
 
-// MemoryLimit returns the memory limit of this process's control groups, in bytes. Shared
-// memory counts. For root see CPUQuota.
-func MemoryLimit(root string) Limit {
-	h := host{root}
+// Self is this process.
+const Self = "self"
+
+// MemoryLimit returns the memory limit of the control groups of a process, Self or a process id,
+// in bytes. Shared memory counts. For root see CPUQuota.
+func MemoryLimit(root, process string) Limit {
+	h := host{root, process}
 	return h.tightest("memory", h.memoryLimit)
 }
 
@@ -49,7 +52,7 @@ func MemoryLimit(root string) Limit {
 // beside what is in use; 1 stands for none. Cached files that nobody has used lately count
 // as free, since they give way. For root see CPUQuota.
 func MemoryFree(root string) Limit {
-	h := host{root}
+	h := host{root, Self}
 	return h.tightest("memory", func(dir string, version int) Limit {
 		l, usage, inactive := h.memoryLimit(dir, version), "memory.current", "inactive_file "
 		if version == 1 {
@@ -73,7 +76,7 @@ func MemoryFree(root string) Limit {
 // ProcessesFree returns how many processes and threads the control groups of this process allow
 // beside those that there are; 1 stands for none. For root see CPUQuota.
 func ProcessesFree(root string) Limit {
-	h := host{root}
+	h := host{root, Self}
 	return h.tightest("pids", func(dir string, _ int) Limit {
 		file := filepath.Join(dir, "pids.max")
 		most := number(h.contents(file))
@@ -93,8 +96,8 @@ func (h host) memoryLimit(dir string, version int) Limit {
 	return Limit{number(h.contents(file)), file}
 }
 
-// host is a machine, whose files are below root.
-type host struct{ root string }
+// host is a machine, whose files are below root, and a process of it.
+type host struct{ root, process string }
 
 // contents returns a file, "" if it is unreadable.
 func (h host) contents(name string) string {
@@ -111,7 +114,7 @@ func number(text string) float64 {
 	return max(0, x)
 }
 
-// tightest returns the lowest of the limits that read finds in this process's control
+// tightest returns the lowest of the limits that read finds in the process's control
 // group and its parents, of both versions, since a machine can use both.
 func (h host) tightest(controller string, read func(dir string, version int) Limit) (least Limit) {
 	consider := func(dirs []string, version int) {
@@ -128,8 +131,7 @@ func (h host) tightest(controller string, read func(dir string, version int) Lim
 	return least
 }
 
-// groups returns the directories of this process's control group and its visible
-// parents.
+// groups returns the directories of the process's control group and its visible parents.
 func (h host) groups(fstype, controller string) (dirs []string) {
 	mount, root, found := h.mount(func(m mounted) bool {
 		return m.fstype == fstype && (controller == "" || hasWord(m.options, controller))
@@ -148,10 +150,10 @@ func (h host) groups(fstype, controller string) (dirs []string) {
 	return append(dirs, mount)
 }
 
-// ownGroup returns the name of this process's control group: in version 1 the group of a
+// ownGroup returns the name of the process's control group: in version 1 the group of a
 // controller; with controller "" the group of version 2, which has all controllers.
 func (h host) ownGroup(controller string) string {
-	for line := range strings.Lines(h.contents("/proc/self/cgroup")) {
+	for line := range strings.Lines(h.contents("/proc/" + h.process + "/cgroup")) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // "4:memory:/a", "0::/a"
 		if len(parts) == 3 && hasWord(parts[1], controller) {
 			return parts[2]

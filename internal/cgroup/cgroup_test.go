@@ -90,7 +90,7 @@ func TestControlGroups(t *testing.T) {
 				require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
 			}
 			require.Equal(t, c.cpu, CPUQuota(root))
-			require.Equal(t, c.memory, MemoryLimit(root))
+			require.Equal(t, c.memory, MemoryLimit(root, Self))
 			if c.free == 0 {
 				c.free = c.memory.Value
 			}
@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
 		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
 	}
-	require.Equal(t, map[string]float64{"/two/a/memory.events": 2, "/two/a/b/memory.events": 1, "/one/memory/m/memory.oom_control": 3}, OutOfMemory.Counts(root))
-	require.Equal(t, map[string]float64{"/one/pids/p/pids.events": 4, "/two/a/pids.events": 0}, OutOfProcesses.Counts(root))
-	require.Empty(t, OutOfMemory.Counts(t.TempDir()))
+	require.Equal(t, map[string]float64{"/two/a/memory.events": 2, "/two/a/b/memory.events": 1, "/one/memory/m/memory.oom_control": 3}, OutOfMemory.Counts(root, Self))
+	require.Equal(t, map[string]float64{"/one/pids/p/pids.events": 4, "/two/a/pids.events": 0}, OutOfProcesses.Counts(root, Self))
+	require.Empty(t, OutOfMemory.Counts(t.TempDir(), Self))
 }

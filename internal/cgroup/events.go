@@ -15,17 +15,15 @@ var (
 	OutOfProcesses = Event{"pids", "pids.events", "pids.events", "max "}
 )
 
-// Counts returns how often the event has come in this process's control groups and their visible
-// parents, by the files that count it. For root see CPUQuota.
-func (e Event) Counts(root string) map[string]float64 {
-	h, counts := host{root}, make(map[string]float64)
+// Counts returns how often the event has come in the control groups of a process and their visible
+// parents, by the files that count it. For root see CPUQuota, for the process MemoryLimit.
+func (e Event) Counts(root, process string) map[string]float64 {
+	h, counts := host{root, process}, make(map[string]float64)
 	read := func(dirs []string, name string) {
 		for _, dir := range dirs {
 			file := filepath.Join(dir, name)
-			for line := range strings.Lines(h.contents(file)) {
-				if n, ok := strings.CutPrefix(line, e.key); ok {
-					counts[file] = number(n)
-				}
+			if n, ok := e.CountIn(root, file); ok {
+				counts[file] = n
 			}
 		}
 	}
@@ -33,4 +31,14 @@ func (e Event) Counts(root string) map[string]float64 {
 	read(h.groups("cgroup", e.controller), e.file1)
 	read(h.groups("cgroup2", ""), e.file2)
 	return counts
+}
+
+// CountIn returns how often the event has come by a file of Counts, and whether that can be read.
+func (e Event) CountIn(root, file string) (n float64, ok bool) {
+	for line := range strings.Lines(host{root: root}.contents(file)) {
+		if count, found := strings.CutPrefix(line, e.key); found {
+			n, ok = number(count), true
+		}
+	}
+	return n, ok
 }

@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ func (l *launcher) jobError() error {
 			l.blameAlike(e)
 		}
 		e.First = e.Blamed[0]
-		e.Shortage = f.before.describe("", e.Ranks[e.First].isKilled())
+		e.Shortage = cmp.Or(l.ranks[e.First].shortage, f.before.describe("", e.Ranks[e.First].isKilled()))
 		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
 			e.Stall = f.stall
 		}

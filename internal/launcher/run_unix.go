@@ -53,6 +53,9 @@ type rank struct {
 	wasAsked   bool // for its stacks
 	wasStopped bool // when it was asked
 
+	groups   rankGroups
+	shortage string // of what it had too little when it was killed, or ""
+
 	files   [2]*os.File // of Directory or Tee
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until isFinished

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -8,6 +9,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// Of a rank that has moved to another control group, that one counts from then on, in both versions.
+func TestShortageOfRank(t *testing.T) {
+	for name, c := range map[string]struct{ mounts, parent, groups, counter, limit string }{
+		"version 2": {"30 23 0:28 / /two rw - cgroup2 cgroup2 rw\n", "0::/job\n", "0::/job/a\n", "/two/job/a/memory.events", "/two/job/a/memory.max"},
+		"version 1": {"35 30 0:31 / /one rw - cgroup cgroup rw,memory\n", "4:memory:/job\n", "4:memory:/a\n", "/one/a/memory.oom_control", "/one/a/memory.limit_in_bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write := func(name, text string) {
+				require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
+				require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
+			}
+			l := &launcher{ranks: make([]rank, 2)}
+			for i := range l.ranks {
+				l.ranks[i].PID, l.ranks[i].running = 70+i, true
+				write(fmt.Sprintf("/proc/%d/cgroup", 70+i), c.parent)
+			}
+			write("/proc/self/mountinfo", c.mounts)
+			write("/proc/self/cgroup", c.parent)
+			write(c.counter, "oom_kill 3\n")
+			write(c.limit, "67108864\n")
+			l.noteGroups(root)
+			write("/proc/71/cgroup", c.groups)
+			l.noteGroups(root)
+			require.Empty(t, l.ranks[1].groups.describe(root))
+			write(c.counter, "oom_kill 4\n")
+			l.noteGroups(root)
+			require.Equal(t, "; the control group ran out of memory: its limit is 64 MiB ("+c.limit+")", l.ranks[1].groups.describe(root))
+			require.Empty(t, l.ranks[0].groups)
+		})
+	}
+}
 
 // A process that was killed since the machine had no memory names no limit where there is none.
 func TestShortages(t *testing.T) {

@@ -5,7 +5,9 @@ package launcher
 import (
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -16,9 +18,45 @@ import (
 type shortages map[string]float64
 
 func countShortages(root string) shortages {
-	counts := cgroup.OutOfMemory.Counts(root)
-	maps.Copy(counts, cgroup.OutOfProcesses.Counts(root))
+	counts := cgroup.OutOfMemory.Counts(root, cgroup.Self)
+	maps.Copy(counts, cgroup.OutOfProcesses.Counts(root, cgroup.Self))
 	return counts
+}
+
+// rankGroups are the control groups of a rank that has moved to others than the launcher's.
+type rankGroups struct {
+	names string // as /proc has them
+	kills map[string]float64
+	limit cgroup.Limit
+}
+
+// noteGroups notes what the control groups had counted when ranks came into them.
+func (l *launcher) noteGroups(root string) {
+	all, _ := os.ReadFile(root + "/proc/self/cgroup")
+	for i := range l.ranks {
+		r, process := &l.ranks[i], strconv.Itoa(l.ranks[i].PID)
+		names, _ := os.ReadFile(root + "/proc/" + process + "/cgroup")
+		if text := string(names); r.running && text != "" && text != string(all) && text != r.groups.names {
+			r.groups = rankGroups{text, cgroup.OutOfMemory.Counts(root, process), cgroup.MemoryLimit(root, process)}
+		}
+	}
+}
+
+// describe says whether a rank may have been killed since the memory of its control groups ran out.
+func (g *rankGroups) describe(root string) string {
+	for file, before := range g.kills {
+		if n, _ := cgroup.OutOfMemory.CountIn(root, file); n > before {
+			return describeMemory(g.limit)
+		}
+	}
+	return ""
+}
+
+func describeMemory(limit cgroup.Limit) string {
+	if limit.File == "" { // version 2 counts such a kill, too
+		return "; the machine ran out of memory"
+	}
+	return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
 }
 
 // describe says of what the control groups had too little since then, which may be why a process
@@ -29,17 +67,16 @@ func (before shortages) describe(root string, isKilled bool) string {
 		event = cgroup.OutOfMemory
 	}
 
-	for file, n := range event.Counts(root) {
-		switch limit := cgroup.MemoryLimit(root); {
+	for file, n := range event.Counts(root, cgroup.Self) {
+		switch {
 		case n <= before[file]:
-		case isKilled && limit.File == "": // version 2 counts such a kill, too
-			return "; the machine ran out of memory"
 		case isKilled:
-			return fmt.Sprintf("; the control group ran out of memory: its limit is %.0f MiB (%s)", limit.Value/(1<<20), limit.File)
+			return describeMemory(cgroup.MemoryLimit(root, cgroup.Self))
 		default:
 			return fmt.Sprintf("; the control group refused %.0f processes or threads (%s): raise its pids.max", n-before[file], file)
 		}
 	}
+
 	if isKilled {
 		return "; if nobody has killed it, see dmesg, ulimit -t, and the memory.events of its control group"
 	}

@@ -46,6 +46,7 @@ func (l *launcher) watch(ctx context.Context) {
 			l.cores.move(l.ranks)
 		case <-beats.C:
 			l.pulse.beat(time.Now())
+			l.noteGroups("")
 			l.reapOrphans()
 		case <-l.flight.next:
 			l.lookForFlight()
@@ -72,6 +73,9 @@ func (l *launcher) recordExit(c child) {
 	}
 
 	l.readReport(i)
+	if r.isKilled() {
+		r.shortage = r.groups.describe("") // before the system removes them
+	}
 	if r.hasRest = c.rest && !l.ending.begun; r.hasRest && l.isAtWork(i) {
 		r.hidden = "its program still ran, and was ended (in a shell, see exec and wait)"
 	}

@@ -134,7 +134,7 @@ func (h host) memory() Finding {
 	if total == 0 {
 		f.Says = unknown
 	}
-	if l := cgroup.MemoryLimit(h.root); l.File != "" {
+	if l := cgroup.MemoryLimit(h.root, cgroup.Self); l.File != "" {
 		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included; %s free in control groups", Amount(l.Value), l.File, Amount(cgroup.MemoryFree(h.root).Value))
 	}
 	return f
