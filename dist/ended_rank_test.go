@@ -14,17 +14,17 @@ import (
 func TestEndedRank(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(launchenv.ResultVariable, filepath.Join(dir, "result-0"))
-	j := &job{size: 2, launched: &launchenv.Job{Key: "job", Size: 2}}
-	require.Nil(t, j.endedRank())
+	l := &launchenv.Job{Key: "job", Size: 2}
+	require.Nil(t, endedRank(l))
 	for ended, isLost := range map[launchenv.Ended]bool{
 		{Job: "job", Rank: 1, PID: 7}: true, {Job: "outer", Rank: 1}: false, {Job: "job", Rank: 2}: false, {Job: "job", Rank: -1}: false,
 	} {
 		require.NoError(t, ended.Send(dir))
 		if isLost {
-			require.Equal(t, &PeerLostError{Rank: 1, PID: 7}, j.endedRank())
+			require.Equal(t, &PeerLostError{Rank: 1, PID: 7}, endedRank(l))
 		} else {
-			require.Nil(t, j.endedRank(), "%v", ended)
+			require.Nil(t, endedRank(l), "%v", ended)
 		}
 	}
-	require.Nil(t, (&job{size: 2}).endedRank())
+	require.Nil(t, endedRank(nil))
 }

@@ -64,8 +64,10 @@ func (m *rendezvous) joinProcesses(p transport.Provider, timeout time.Duration) 
 // join connects the ranks of this process with all others by p.
 func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transport.Endpoint, error) {
 	j := m.job
+	launched := j.launched // the goroutine below may outlive this job of the process
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
+
 	if timeout > 0 {
 		late, stop := interleave.WithTimeout(ctx, timeout)
 		defer stop()
@@ -77,7 +79,7 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 			case 0: // the worker may end meanwhile
 				cancel(nil)
 			case 2:
-				if ended := j.endedRank(); ended != nil { // the transport knows whether it had joined before
+				if ended := endedRank(launched); ended != nil { // the transport knows whether it had joined before
 					cancel(ended)
 				}
 			}
@@ -88,7 +90,7 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 	described.Attempt = m.number
 	j.joinedBy(p)
 	endpoints, err := joinBy(ctx, p, described)
-	err = j.withEnd(err)
+	err = withEnd(launched, err)
 	if err != nil && m.isOver() {
 		return nil, errElsewhere
 	}
