@@ -37,7 +37,8 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // at once, or not at all.
 //
 // A rank that does not call Save within the group's timeout is a *dist.TimeoutError of the
-// others. While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
+// others. While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger),
+// unless its process is stopped: that is a *dist.TimeoutError after 1.5 times the timeout.
 //
 // Parameters that differ between ranks are a *CheckpointError, in which errors.As finds a
 // *ccl.MismatchError, and the file stays: see Verify. A loop whose ranks differ by design calls
@@ -62,7 +63,7 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Save", 0); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
 		return err
 	}
 	if err := r.compareParameters(ctx); difference(err) != nil {
@@ -72,10 +73,11 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 	}
 
 	var failed error
-	if r.comm.Rank() == 0 {
-		failed = r.write(path, state, more)
-	}
-	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", -1); err != nil {
+	if err := r.workTogether(ctx, "ddp.Save: rank 0 writes", func() {
+		if r.comm.Rank() == 0 {
+			failed = r.write(path, state, more)
+		}
+	}); err != nil {
 		return err
 	}
 	return r.agreeOnFile(ctx, "ddp.Save", path, failed, nil)
@@ -100,7 +102,7 @@ func (r *Reducer) write(path string, state any, more []Tensor) error {
 // differ: it names the rank and the first tensor. It is fs.ErrNotExist if no rank has the file.
 //
 // A rank that does not call Load within the group's timeout is a *dist.TimeoutError of the
-// others. For ranks that read, they wait for as long as it takes, with warnings (dist.WithLogger).
+// others. For ranks that read, they wait as Save does for the one that writes.
 //
 // It has the errors of Save within Join, between Ready and Wait, and after the end.
 func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tensor) error {
@@ -108,17 +110,19 @@ func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tens
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Load", 0); err != nil {
+	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
 		return err
 	}
 
 	tensors := r.tensors(more)
-	c, err := readFile(path, tensors)
+	var c contents
+	var err error
 	var assign func()
-	if err == nil && state != nil {
-		assign, err = unmarshal(c.state, state)
-	}
-	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", -1); err != nil {
+	if err := r.workTogether(ctx, "ddp.Load: ranks read", func() {
+		if c, err = readFile(path, tensors); err == nil && state != nil {
+			assign, err = unmarshal(c.state, state)
+		}
+	}); err != nil {
 		return err
 	}
 
@@ -182,13 +186,47 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	return func() { to.Elem().Set(read) }, nil
 }
 
-// awaitRanks returns when all ranks have called it, or an error. The timeout is that of
-// ccl.WithTimeout.
-func (r *Reducer) awaitRanks(ctx context.Context, label string, timeout time.Duration) error {
-	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(timeout)); err != nil {
+// awaitRanks returns when all ranks have called it, or an error.
+func (r *Reducer) awaitRanks(ctx context.Context, label string) error {
+	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label)); err != nil {
 		return &callError{err, "ddp: ", checkpointHint(err)}
 	}
 	return nil
+}
+
+// workTogether runs work, and returns when the work of all ranks has ended, or an error.
+//
+// A work may take as long as it likes. Once in each timeout of the group a rank shows the others
+// that it is there, so that one whose process is stopped is a timeout.
+func (r *Reducer) workTogether(ctx context.Context, label string, work func()) error {
+	every := r.comm.Selector().Timeout()
+	var turn <-chan time.Time // never, if calls have no timeout
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		work()
+	}()
+
+	for {
+		if every > 0 {
+			turn = time.After(every)
+		}
+		hasEnded := 0
+		select {
+		case <-ended:
+			hasEnded = 1
+		case <-turn:
+		}
+
+		all, err := agree.Exchange(ctx, r.comm, nil, []int{hasEnded}, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(every+every/2))
+		if err != nil {
+			<-ended
+			return inCall(err)
+		}
+		if !slices.Contains(all, 0) {
+			return nil
+		}
+	}
 }
 
 // tensors returns what a checkpoint contains, in the order of the file: longer elements come first,

@@ -142,11 +142,11 @@ func writeAndReadForLong(rank, _ int, o *outcome) error {
 			}
 			for count := 0; count < 2; {
 				text := <-warned // of other calls as well, if ranks are slow
-				if !strings.Contains(text, "a collective that has no timeout still waits") {
+				if !strings.Contains(text, "ddp."+operation+": rank") {
 					continue
 				}
 				count++
-				if !containsAll(text, "missing=[0]", "ddp."+operation) {
+				if !containsAll(text, "missing=[0]", "a collective has waited for half of its timeout") {
 					sent <- fmt.Errorf("the warning is %q", text)
 					return
 				}
