@@ -397,14 +397,18 @@ func TestConcurrentUse(t *testing.T) {
 	})
 }
 
-// If settings differ between ranks, New fails on all of them and names the first key that differs.
+// If settings differ between ranks, New fails on all of them and names the first key that differs,
+// and where each rank has its value from.
 func TestSettingsThatDiffer(t *testing.T) {
 	const text = "version: 1\ndefaults: {timeout: 20s}\nalgorithms:\n  ring: {module: ring}\nrules: [{algorithm: ring}]\n"
 	everyWorld(t, func(t *testing.T, connect connector) {
-		for _, x := range []struct{ key, text, mine, theirs string }{
-			{"algorithms.ring.params.chunk", "version: 1\ndefaults: {timeout: 20s}\nalgorithms:\n  ring: {module: ring, params: {chunk: 4KiB}}\nrules: [{algorithm: ring}]\n", "256KiB", "4KiB"},
-			{"defaults.timeout", "version: 1\ndefaults: {timeout: 21s}\nalgorithms:\n  ring: {module: ring}\nrules: [{algorithm: ring}]\n", "20s", "21s"},
-			{"algorithms.extra.module", text[:len(text)-len("rules: [{algorithm: ring}]\n")] + "  extra: {module: direct}\nrules: [{algorithm: ring}]\n", "unset", "direct"},
+		for _, x := range []struct {
+			key, text    string
+			mine, theirs ccl.MismatchValue
+		}{
+			{"algorithms.ring.params.chunk", "version: 1\ndefaults: {timeout: 20s}\nalgorithms:\n  ring: {module: ring, params: {chunk: 4KiB}}\nrules: [{algorithm: ring}]\n", ccl.MismatchValue{Value: "256KiB", Why: "default"}, ccl.MismatchValue{Value: "4KiB", Why: "test:4"}},
+			{"defaults.timeout", "version: 1\ndefaults: {timeout: 21s}\nalgorithms:\n  ring: {module: ring}\nrules: [{algorithm: ring}]\n", ccl.MismatchValue{Value: "20s", Why: "test:2"}, ccl.MismatchValue{Value: "21s", Why: "test:2"}},
+			{"algorithms.extra.module", text[:len(text)-len("rules: [{algorithm: ring}]\n")] + "  extra: {module: direct}\nrules: [{algorithm: ring}]\n", ccl.MismatchValue{Value: "unset", Why: "test"}, ccl.MismatchValue{Value: "direct", Why: "test:5"}},
 		} {
 			eps, err := connect(3)
 			require.NoError(t, err)
@@ -430,9 +434,8 @@ func TestSettingsThatDiffer(t *testing.T) {
 				var differ *ccl.MismatchError
 				require.ErrorAs(t, err, &differ)
 				require.Equal(t, x.key, differ.Field)
-				if x.key != "algorithms.extra.module" {
-					require.Equal(t, []ccl.MismatchValue{{Value: x.mine, Ranks: []int{0, 1}}, {Value: x.theirs, Ranks: []int{2}}}, differ.Values)
-				}
+				x.mine.Ranks, x.theirs.Ranks = []int{0, 1}, []int{2}
+				require.Equal(t, []ccl.MismatchValue{x.mine, x.theirs}, differ.Values)
 			}
 		}
 	})

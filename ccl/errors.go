@@ -159,8 +159,8 @@ type MismatchValue struct {
 	// Outcome is what these ranks did with a call that some ranks rejected, otherwise 0. Value is its
 	// text.
 	Outcome transport.Outcome
-	// Why is the text of the error with which these ranks rejected the call: one line of at most
-	// transport.ReasonBytes bytes, "" if it is not known.
+	// Why is the text of the error with which these ranks rejected the call, one line of at most
+	// transport.ReasonBytes bytes, or where they have a setting from; "" if it is not known.
 	Why string
 }
 

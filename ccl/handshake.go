@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/diagnose"
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
@@ -57,10 +59,28 @@ func (e *engine) differingSetting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m := disagreement(diagnose.Setting(texts)); m != nil {
+	m := disagreement(diagnose.Setting(texts))
+	if m == nil {
+		return &MismatchError{Field: "transport"}
+	}
+
+	origin := ""
+	if s, ok := e.selector.(interface{ OriginOf(key string) string }); ok {
+		origin = s.OriginOf(m.Field)
+	}
+	if texts, err = e.exchange(ctx, origin); err != nil {
 		return m
 	}
-	return &MismatchError{Field: "transport"}
+
+	for i, v := range m.Values {
+		var from []string
+		for _, r := range v.Ranks {
+			from = append(from, texts[r])
+		}
+		slices.Sort(from)
+		m.Values[i].Why = strings.Join(slices.Compact(from), ", ")
+	}
+	return m
 }
 
 // exchange returns the texts of all ranks.

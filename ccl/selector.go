@@ -32,7 +32,8 @@ type Selector interface {
 	// Entries returns every name that Choose can return as Choice.Entry.
 	Entries() []string
 	// Agreement returns the settings that all ranks must share, as lines "key=value". New
-	// compares the texts of all ranks byte by byte, and reports the first key that differs.
+	// compares the texts of all ranks byte by byte, and reports the first key that differs. A method
+	// OriginOf(key string) string, if there is one, tells where a rank has its value from.
 	Agreement() string
 	// ForGroup returns the selector for a subgroup with that many of the ranks. The text
 	// origin describes the subgroup in error messages.

@@ -289,7 +289,7 @@ func TestRanksDisagreeOnConfig(t *testing.T) {
 		if assert.ErrorAs(t, err, &mismatch) {
 			assert.Equal(t, "defaults.timeout", mismatch.Field)
 		}
-		assert.ErrorContains(t, err, "ranks disagree on defaults.timeout: 20s on ranks 0, 2; 21s on rank 1")
+		assert.ErrorContains(t, err, "ranks disagree on defaults.timeout: 20s on ranks 0, 2 (option); 21s on rank 1 (option)")
 		assert.False(t, dist.IsInitialized())
 		return initialised(func(context.Context, int) error { return nil })(ctx, rank)
 	}, dist.WithRanks(3))

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -456,4 +458,25 @@ func TestFaultyParams(t *testing.T) {
 		_, err := tryResolve(t, "version: 1\nalgorithms:\n  a: {module: fancy}\n", Request{Registry: registry})
 		require.EqualError(t, err, "ccl.yaml:3:6: algorithms.a.params: algorithm fancy is faulty: "+c.want)
 	}
+}
+
+// The origin of a value has the full path of its file, if that is one; where a key has no value, the file stands for it.
+func TestOriginOf(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := resolve(t, "version: 1\nalgorithms: {fancy: {module: fancy}}\nrules: [{algorithm: fancy}]\n", Request{Timeout: time.Second})
+	require.Equal(t, "ccl.yaml:2", s.OriginOf("algorithms.fancy.module"), "the text is from no file")
+	require.NoError(t, os.WriteFile("ccl.yaml", nil, 0o600))
+	file, err := filepath.Abs("ccl.yaml")
+	require.NoError(t, err)
+	for key, want := range map[string]string{
+		"defaults.timeout":         "option",
+		"defaults.debug":           "default",
+		"algorithms.fancy.module":  file + ":2",
+		"algorithms.direct.module": file,
+	} {
+		require.Equal(t, want, s.OriginOf(key), key)
+	}
+	builtIn, err := Default().Resolve(Request{Ranks: 2, Registry: testRegistry()})
+	require.NoError(t, err)
+	require.Equal(t, builtInFile, builtIn.OriginOf("algorithms.none.module"))
 }

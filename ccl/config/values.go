@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -71,6 +74,23 @@ func (s *Settings) collectValues() {
 
 // Values returns all effective values, sorted by key. The caller may keep and change the slice.
 func (s *Settings) Values() []Setting { return slices.Clone(s.values) }
+
+// OriginOf returns where the value of a key is from, or the file that has none.
+//
+// A file that is there has its full path, since ranks may have different working directories.
+func (s *Settings) OriginOf(key string) string {
+	file := s.config.file
+	origin := file
+	if i := slices.IndexFunc(s.values, func(v Setting) bool { return v.Key == key }); i >= 0 {
+		origin = s.values[i].Origin
+	}
+	line, isFile := strings.CutPrefix(origin, file)
+	_, missing := os.Stat(file)
+	if path, err := filepath.Abs(file); isFile && errors.Join(missing, err) == nil {
+		return path + line
+	}
+	return origin
+}
 
 // Agreement returns all effective values as lines "key=value", sorted by key. Ranks whose
 // texts differ cannot form a group.

@@ -60,7 +60,7 @@ var allOutcomes = []outcome{
 // Parts of the errors of the other ranks.
 const (
 	few        = "too many open files"
-	configured = "ranks disagree on defaults.timeout: …7s on rank 2"
+	configured = "ranks disagree on defaults.timeout: …7s on rank 2 (option)"
 
 	lost    = "peer lost: rank 2 (pid …) is gone"
 	late    = "timed out after 500ms…rank 2"
