@@ -224,7 +224,8 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 		require.Equal(t, 38, size.Actual)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
 		require.Equal(t, "ccl: all_reduce: recv has 38 elements, want 40; and ccl: all_reduce of 38 int64, call 2 at LINE, rank 2: "+
-			"the group has failed before; destroy it and initialize it again: "+want.Error(), withoutLines(err))
+			want.Error(), withoutLines(err))
+		require.Contains(t, ccl.AllReduce(bg, group[2], x, x[2:], ccl.Sum).Error(), "the group has failed before; destroy it and initialize it again: "+want.Error())
 		for _, err := range []error{
 			ccl.AllReduce(bg, group[2], x, x, ccl.Sum, ccl.WithAlgorithm("none such")),
 			ccl.AllReduceCoalesced(bg, group[2], [][]int64{x, x}, ccl.Sum),
@@ -543,6 +544,8 @@ func TestFailureText(t *testing.T) {
 		group := group(t, connect, 2)
 		allSum(t, group, 10)
 		group[1].Abort(errors.New("out of paper"))
+		require.Equal(t, "ccl: barrier, call 2 at LINE, rank 0: aborted by rank 1: out of paper", withoutLines(group[0].Barrier(bg)),
+			"the first call that fails says no more than the cause")
 		require.Equal(t, "ccl: barrier, call 2 at LINE, rank 0: the group has failed before; destroy it and initialize it again: "+
 			"aborted by rank 1: out of paper", withoutLines(group[0].Barrier(bg)))
 	})

@@ -81,7 +81,8 @@ func (e *CollectiveFailedError) reason(call *CallError) string {
 
 	b.WriteString(e.Err.Error())
 	e.translate(&b)
-	for _, text := range lastTexts(e.Last) {
+	lost, _ := errors.AsType[*transport.PeerLostError](e.Err)
+	for _, text := range lastTexts(e.Last, lost != nil && lost.PID == 0) {
 		b.WriteString("; " + text)
 	}
 	b.WriteString(call.hint())

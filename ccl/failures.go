@@ -14,6 +14,7 @@ import (
 type failures struct {
 	*group
 	report func(*CallError)                  // of WithFailures, or nil
+	shown  bool                              // a call has returned the failure
 	differ interleave.Pointer[MismatchError] // of the call in which ranks made different calls
 	ended  interleave.Pointer[error]         // the failure of the group, for after the endpoint was freed
 }
@@ -53,7 +54,7 @@ func (e *engine) failed(coll Collective, err error) error {
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
 func (e *engine) failedBefore(coll Collective) *CallError {
-	failed := e.failures.failureError(coll, e.before, e.failures.remedy())
+	failed := e.failures.failureError(coll, e.before, e.failures.remedy(e.before))
 	failed.Seq = e.number(e.seq + 1) // it consumes no number: every rank numbers it as the next call
 	made := e.failedCall(failed, e.before)
 	made.Seq = failed.Seq
@@ -61,10 +62,15 @@ func (e *engine) failedBefore(coll Collective) *CallError {
 	return made
 }
 
-// remedy says what to do after a failure. The group may be that of a Reducer, which a program does
-// not see.
-func (s *failures) remedy() string {
-	if s.name == "" {
+// remedy says what to do after a failure that a call has returned before, unless a process is gone.
+// The group may be that of a Reducer, which a program does not see.
+func (s *failures) remedy(f *transport.Failure) string {
+	switch {
+	case !s.shown:
+		return ""
+	case f.Kind == transport.FailurePeerLost && f.PID != 0:
+		return "the group has failed before"
+	case s.name == "":
 		return "the group has failed before; destroy it and initialize it again"
 	}
 	return "the group has failed before; close it, or what has made it, and make it again"
@@ -72,6 +78,7 @@ func (s *failures) remedy() string {
 
 // failedCall returns the error of the current call because of f, and gives it to WithFailures.
 func (e *engine) failedCall(failed *CollectiveFailedError, f *transport.Failure) *CallError {
+	e.failures.shown = true
 	switch f.Kind {
 	case transport.FailurePeerLost:
 		failed.Last = e.records.lastCalls(f.Ranks, failed.Seq, true)

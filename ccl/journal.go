@@ -72,7 +72,7 @@ func (e *engine) warnOf(seq uint64, missing []int) {
 		}
 		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, e.call.plan.choice.Entry),
 			"where", strings.TrimSpace(call.at()+call.hint()))
-		for _, text := range lastTexts(e.records.lastCalls(missing, e.number(seq), false)) {
+		for _, text := range lastTexts(e.records.lastCalls(missing, e.number(seq), false), false) {
 			attrs = append(attrs, "last", text)
 		}
 	}

@@ -96,12 +96,14 @@ const stepsHint = "all ranks make the same calls of a Reducer, and of several in
 	"ranks that have fewer steps train within Join"
 
 // lastTexts returns what ranks did last as texts, and a hint if that explains a wait for them.
-func lastTexts(all []LastCall) (texts []string) {
+// hidesLeft: the text before these says that they have left the group.
+func lastTexts(all []LastCall, hidesLeft bool) (texts []string) {
 	isOut := false
 	for _, l := range all {
-		texts = append(texts, l.String())
 		isOut = isOut || l.standing.hasSteps && (l.standing.hasLeft || l.standing.isElsewhere || l.Others != nil) ||
 			slices.ContainsFunc(l.Others, func(other LastCall) bool { return other.standing.hasSteps })
+		l.standing.hasLeft = l.standing.hasLeft && !hidesLeft
+		texts = append(texts, l.String())
 	}
 	if isOut {
 		texts = append(texts, stepsHint)

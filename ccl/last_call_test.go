@@ -61,7 +61,7 @@ func TestCallErrorSaysWhereTheMissingIs(t *testing.T) {
 		// In the other group's error the first group is the default group, and its call has failed.
 		require.ErrorContains(t, made[0][1].Barrier(bg, soon), `; rank 0 last made call 1, split "inner" by the engine, and failed in call 2, split by the engine on the default group`)
 		require.NoError(t, made[1][0].Close())
-		require.ErrorContains(t, <-end, "peer lost: rank 0 has left the group; rank 0 made no call of this group, and left the group, "+
+		require.ErrorContains(t, <-end, "peer lost: rank 0 has left the group; rank 0 made no call of this group, "+
 			"and failed in call 2, split by the engine on the default group")
 	})
 }

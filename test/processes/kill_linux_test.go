@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -91,6 +92,9 @@ func TestKilled(t *testing.T) {
 				case r == victim:
 				case got.Lost != nil && got.Lost.Rank == victim && got.Lost.PID == v.pid():
 					took = append(took, got.at.Sub(killed))
+					if strings.Contains(got.Again, "initialize it again") {
+						t.Errorf("rank %d: the next call says %q of a dead process", r, got.Again)
+					}
 				case outside && got.Point == "init" && got.Late != nil && slices.Equal(got.Late.Missing, []int{victim}):
 					missed++
 				case outside && got.Point == "init" && got.Late != nil && slices.Equal(got.Late.Missing, []int{0}):

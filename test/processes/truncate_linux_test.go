@@ -46,6 +46,9 @@ func TestTruncated(t *testing.T) {
 				if got.Err == "" {
 					t.Errorf("rank %d at %s: no error", r.number, got.Point)
 				}
+				if got.AbortedBy != nil && *got.AbortedBy == r.number {
+					t.Errorf("rank %d blames itself: %s", r.number, got.Err)
+				}
 				t.Logf("rank %d at %s after %v: %s", r.number, got.Point, got.at.Sub(cut), got.Err)
 			}
 			j.leavesNothing()

@@ -48,7 +48,8 @@ func (m *mapped) safely(f func()) {
 			return // no private memory either, or the caller has freed m, which it must not
 		}
 		gone = fmt.Errorf("shared memory %s: %w", m.segment.path, gone)
-		m.endpoint.Fail(&transport.Failure{Kind: transport.FailureAborted, By: m.Rank(), Text: gone.Error(), Cause: gone})
+		const found = 1 // not 0, with which a rank gives up: the rank has found this
+		m.endpoint.Fail(&transport.Failure{Kind: transport.FailureAborted, By: m.Rank(), Seq: found, Text: gone.Error(), Cause: gone})
 	})
 	_ = m.segment.file.guarded(f)
 }

@@ -135,7 +135,9 @@ func (e *Engine) failBy(v any) {
 	if err == nil {
 		panic(v)
 	}
-	e.ep.Fail(e.failure(err))
+	f := e.failure(err)
+	f.Seq = 1 // not 0, as of a rank that gives up: it has found this
+	e.ep.Fail(f)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.suspect = true
