@@ -123,7 +123,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		_, err := ccl.Recv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithLabel("halo"), ccl.WithTimeout(time.Millisecond))
-		require.Equal(t, `ccl: recv "halo" of 7 int32 at LINE, rank 0: from rank 1, tag 5: timed out after 1ms: rank 0 waited for rank 1 inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)`,
+		require.Equal(t, `ccl: recv "halo" of 7 int32 at LINE, rank 0: from rank 1, tag 5: timed out after 1ms: rank 0 waited for rank 1 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)`,
 			withoutLines(err))
 		err = ccl.Send(bg, g[0], []int8{1}, 1, -1, ccl.WithLabel("halo"))
 		require.Equal(t, `ccl: send: the tag is -1, and must not be negative ("halo" at LINE)`, withoutLines(err))
@@ -132,7 +132,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 		_, _, err = ccl.RecvBytes(bg, g[0], 1, 0, 10, ccl.WithTimeout(time.Millisecond))
 		require.Contains(t, withoutLines(err), "ccl: recv at LINE, rank 0: ")
 		err = ccl.Irecv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithTimeout(time.Millisecond)).Wait(bg)
-		require.Contains(t, withoutLines(err), "inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call) (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)")
+		require.Contains(t, withoutLines(err), "rank 0 waited for rank 1 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call) (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)")
 	})
 }
 

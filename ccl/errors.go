@@ -35,7 +35,7 @@ type CollectiveFailedError struct {
 	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
 	Rank      int    // the rank that returns the error
 	Peer      int    // the rank to blame, -1 if none
-	Awaited   int    // the rank whose message this rank waited for when the call failed, -1 if none
+	Awaited   int    // the rank whose message this rank awaited; -1 if none, or lost outside a circle
 	// MPIErrorCode is the code of the MPI library, if a call of it failed on some rank, and
 	// otherwise 0. Err has the library's text.
 	MPIErrorCode int

@@ -346,6 +346,13 @@ func (m *message) failed(cause error) *CallError {
 	}
 
 	e.Message = direction{m.Sending, m.Peer, m.Tag}.String()
+	if len(m.Others) > 0 {
+		e.Message += fmt.Sprintf(" (messages of tags %d have come)", m.Others)
+	}
+	if late != nil && late.By != g.rank && e.Awaited >= 0 {
+		e.Message += fmt.Sprintf(": rank %d waited for rank %d when the group failed", g.rank, e.Awaited)
+	}
+
 	g.records.noteFlight()
 	call := newCallError(e.Operation, &m.opts, e)
 	if call.DType = DType(m.Type); !m.AnyLength {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -305,7 +306,7 @@ func TestAnySourceAfterDepartures(t *testing.T) {
 		require.Equal(t, []int{0}, late.Behind)
 		require.Equal(t, []int{1, 2}, late.Waiting)
 		require.ErrorContains(t, err, "from any rank, tag 0: timed out after 20ms: "+
-			"rank 3 waited for rank 0 inside this call; rank 0 has left the group; ranks 1, 2 wait for rank 3")
+			"rank 3 waited for rank 0; rank 0 has left the group; ranks 1, 2 wait for rank 3")
 
 		require.NoError(t, ccl.Send(bg, g[3], []int32{1}, 2, 0))
 		require.NoError(t, waits[1].Wait(bg))
@@ -565,5 +566,42 @@ func TestAnySourceTakesEarlyMessagesAsTheyCame(t *testing.T) {
 		for _, w := range sends {
 			require.NoError(t, w.Wait(bg))
 		}
+	})
+}
+
+// The timeout of a receive says which other messages have come.
+func TestReceiveShowsOtherTags(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x := make([]int32, 1)
+		sends := []*ccl.Work{ccl.Isend(bg, g[0], x, 1, 5), ccl.Isend(bg, g[0], x, 1, 7), ccl.Isend(bg, g[0], x, 1, 5)}
+		require.Eventually(t, func() bool {
+			_, err := ccl.Recv(bg, g[1], x, 0, 4, ccl.WithTimeout(20*time.Millisecond))
+			return strings.Contains(err.Error(), ": from rank 0, tag 4 (messages of tags [5 7] have come): timed out after 20ms: rank 1 waited for rank 0 (to wait")
+		}, patient, time.Millisecond)
+		for _, tag := range []int{5, 7, 5} {
+			_, err := ccl.Recv(bg, g[1], x, 0, tag)
+			require.NoError(t, err)
+		}
+		for _, w := range sends {
+			require.NoError(t, w.Wait(bg))
+		}
+	})
+}
+
+// In a circle of sends each rank says for whom it waited itself when one of them gave up.
+func TestCircleOfSends(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		errs := each(3, func(r int) error {
+			timeout := patient
+			if r == 1 {
+				timeout = 500 * time.Millisecond
+			}
+			return ccl.Send(bg, g[r], make([]float32, 1<<20), (r+1)%3, 0, ccl.WithTimeout(timeout))
+		})
+		require.Contains(t, errs[1].Error(), "rank 1: to rank 2, tag 0: timed out after 500ms: rank 1 waited for rank ")
+		require.Contains(t, errs[0].Error(), "rank 0: to rank 1, tag 0: rank 0 waited for rank 1 when the group failed: timed out after 500ms: rank 1 waited for rank ")
+		require.Contains(t, errs[2].Error(), "rank 2: to rank 0, tag 0: rank 2 waited for rank 0 when the group failed: timed out after 500ms: rank 1 waited for rank ")
 	})
 }

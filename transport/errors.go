@@ -55,7 +55,9 @@ func (e *TimeoutError) Error() string {
 		fmt.Fprintf(&b, ": waited for %s, which did not make this call", RanksText(e.Missing))
 	case len(e.Missing) > 0:
 		fmt.Fprintf(&b, ": waited for %s, which did not join", RanksText(e.Missing))
-	case len(e.Behind) > 0:
+	case len(e.Behind) > 0 && e.Seq > 0:
+	case len(e.Behind) > 0: // for a message, which may be another than that of the error
+		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, RanksText(e.Behind))
 		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
 	}
 

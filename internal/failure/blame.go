@@ -282,7 +282,7 @@ func FollowWaits(ranks []Rank, from int) (circle []int, end int) {
 		}
 
 		r := ranks[at].Report
-		if r == nil || !r.Kind.isWait() || r.Awaited == nil {
+		if r == nil || !r.Kind.isWait() && r.Kind != PeerLost || r.Awaited == nil {
 			return nil, at
 		}
 		circle, at = append(circle, at), *r.Awaited

@@ -53,6 +53,8 @@ func TestBlame(t *testing.T) {
 		{"two ranks in two groups, which others have lost", []Rank{says(0, 5, timeout, 1), says(1, 6, timeout, 0), says(2, 7, aborted, 0), says(3, 8, lost, 0)}, Circle, []int{0, 1}, 0},
 		{"messages in a circle, one of which is not known", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(2, says(1, 5, timeout, 2)), says(2, 7, lost, 1)}, Circle, []int{1, 2}, 1},
 		{"a deadlock of messages", []Rank{awaits(1, says(0, 7, timeout, 2)), awaits(2, says(1, 6, timeout, 2)), awaits(0, says(2, 8, timeout, 2))}, Deadlock, []int{0, 1, 2}, 1},
+		{"a deadlock that one gives up, and leaves", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(2, says(1, 8, lost, 2)), awaits(0, says(2, 7, lost, 0))}, Deadlock, []int{0, 1, 2}, 0},
+		{"a rank that is lost, and has given up a wait", []Rank{awaits(1, says(0, 6, timeout, 1)), says(1, 7, lost, 0)}, Circle, []int{0, 1}, 0},
 		{"a deadlock beside a rank that waits for it", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(2, says(1, 7, timeout, 1)), awaits(1, says(2, 8, timeout, 1))}, Deadlock, []int{1, 2}, 0},
 		{"waits that end at a silent rank", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), {}}, Silent, []int{2}, 0},
 		{"a late rank, which has not waited", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), says(2, 8, timeout, 2)}, Silent, []int{2}, 0},

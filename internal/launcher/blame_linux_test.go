@@ -161,6 +161,9 @@ func init() {
 		switch args[0] {
 		case "kernel":
 			log.Fatal(dist.AllReduce(x, dist.Sum, limit))
+		case "receives": // the first to give up has left when the others would
+			_, err := dist.Recv(x, (rank+2)%3, 0, dist.WithCallTimeout(time.Duration(300+200*rank)*time.Millisecond))
+			log.Fatal(err)
 		case "works": // the first to fail is one that the rank does not wait for
 			if _, err := dist.Isend(x, (rank+1)%3, 1, limit); err != nil {
 				log.Fatal(err)
@@ -246,12 +249,14 @@ func testBlame(t *testing.T, name, victim, call string) {
 
 // Ranks that wait for each other in a circle are named in its order, whichever gives up first.
 func TestDeadlockIsNamed(t *testing.T) {
-	for _, how := range []string{"sends", "works", "kernel"} {
+	for how, circle := range map[string]string{
+		"sends": "0 -> 1 -> 2 -> 0", "works": "0 -> 1 -> 2 -> 0", "kernel": "0 -> 1 -> 2 -> 0", "receives": "0 -> 2 -> 1 -> 0",
+	} {
 		t.Run(how, func(t *testing.T) {
 			for range max(*blames, 3) {
 				e := start(testJob(3, "deadlock", how)).failure(t)
 				require.Equal(t, CauseDeadlock, e.Cause, "%v", e)
-				require.Contains(t, e.Error(), "ranks 0 -> 1 -> 2 -> 0 waited for each other, a deadlock: the job failed after ")
+				require.Contains(t, e.Error(), "ranks "+circle+" waited for each other, a deadlock: the job failed after ")
 			}
 		})
 	}

@@ -80,6 +80,12 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 		return nil
 	}
 
+	for _, m := range e.unexpected {
+		if !t.Sending && (t.Peer == m.from || t.Peer == AnySource) && !slices.Contains(t.Others, m.tag) {
+			t.Others = append(t.Others, m.tag)
+		}
+	}
+
 	late := &transport.TimeoutError{By: e.rank, After: t.Timeout}
 	switch from := e.sourceOf(t); from {
 	case e.rank:

@@ -53,6 +53,11 @@ func (e *Engine) checkAll() {
 		}
 		for _, t := range lost {
 			if err := e.lost(t); err != nil && !t.ended { // nil: it has a message now, of a rank that is there
+				// Has the other rank given up a wait for this one, in a circle? Then others see this one's too.
+				if t.Waits = t.Waits && t.Peer != AnySource && e.waitsForThis(t.Peer); t.Waits {
+					e.link.Behind(t.Peer)
+					e.timedOut = true
+				}
 				e.giveUp(t, err)
 			}
 		}

@@ -39,8 +39,9 @@ type Owner interface {
 // Start or Exchange; after Owner.Ended it may do so again.
 type Transfer struct {
 	Request
-	From  int  // the rank that sent the message; set when a receive succeeds
-	Waits bool // it was not complete at once, and the group had not failed
+	From   int   // the rank that sent the message; set when a receive succeeds
+	Waits  bool  // not complete at once, in a group that was intact; a rank that is lost waited itself
+	Others []int // of a receive that timed out: tags of the messages that have come
 
 	deadline time.Time   // zero: none
 	warnAt   time.Time   // likewise
