@@ -113,8 +113,8 @@ func (s *segment) takeSeat(f *found, w *waiting) (again bool, err error) {
 			return s.abandon(f, fmt.Errorf("%w: it had joined the job of shared memory %s already: start all ranks again, under another name",
 				&transport.PeerLostError{Rank: s.rank, PID: other.pid}, s.path))
 		case other.state != absent:
-			return s.abandon(f, fmt.Errorf("shared memory %s: two processes say they are rank %d, this one and pid %d, which is running: "+
-				"give each process a rank of its own, or, if they are of two jobs, each of these another name", s.path, s.rank, other.pid))
+			return s.abandon(f, fmt.Errorf("shared memory %s: two processes say they are rank %d, this one and pid %d, which %s: "+
+				"give each process a rank of its own, or, if they are of two jobs, each of these another name", s.path, s.rank, other.pid, other.doing()))
 		}
 
 		// The other process holds the lock and will soon write its process id.

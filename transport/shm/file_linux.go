@@ -311,9 +311,17 @@ func (f *found) readSeat(rank int) (o occupant, err error) {
 func (f *found) describe() string {
 	fate := "is dead"
 	if f.isHeld {
-		fate = "is running"
+		fate = f.creator.doing()
 	}
 	return fmt.Sprintf("made at %s by pid %d, which %s", f.made.Format(time.DateTime), f.creator.pid, fate)
+}
+
+// doing returns whether a process that lives is running or stopped.
+func (o occupant) doing() string {
+	if state, start, err := readStat(fmt.Sprintf("/proc/%d/stat", o.pid)); err == nil && start == o.start && state == "T" {
+		return "is stopped"
+	}
+	return "is running"
 }
 
 // checkFile returns an error if a file cannot be a segment of this user.

@@ -139,9 +139,12 @@ func readReason(file arena, path string) error {
 // giveUp leaves a segment whose gathering is over, because of err.
 func (s *segment) giveUp(err error) error {
 	var removeErr error
-	lost, hasLost := errors.AsType[*transport.PeerLostError](err)
-	if s.isNamed || hasLost && lost.Rank == 0 && s.mustRemove() {
+	lost, _ := errors.AsType[*transport.PeerLostError](err)
+	isOrphan := lost != nil && lost.Rank == 0 && s.hasAttached
+	if s.isNamed || isOrphan && s.mustRemove() {
 		removeErr = unlinkFile(s.fd, s.path)
+	} else if isOrphan { // a rank that is still to come needs the header alone
+		segmentMemory{s}.discard()
 	}
 	return errors.Join(removeErr, s.close())
 }
@@ -149,9 +152,6 @@ func (s *segment) giveUp(err error) error {
 // mustRemove reports whether this rank must remove the segment, whose creator is dead: all ranks
 // have attached, so that no rank will look for the file, and this rank has locked byte removalLock.
 func (s *segment) mustRemove() bool {
-	if !s.hasAttached {
-		return false
-	}
 	mustLearn := false // a rank has not come yet, and must learn from the file that its creator is dead
 	gone := s.file.guarded(func() {
 		for rank := range s.header.ranks {
@@ -194,6 +194,9 @@ func (w *waiting) endedError(s *segment, missing []int) error {
 			late.Behind = []int{0} // it has not yet stored the verdict ready
 		}
 		cause = late
+		if len(missing) > 0 {
+			cause = fmt.Errorf("%w; ranks in several containers need one %s that they share", late, directory)
+		}
 	}
 	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
 }

@@ -130,7 +130,7 @@ func (f *found) checkDead() error {
 	}
 	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {
 		// The kernel releases a process's locks before the process is gone.
-		return fmt.Errorf("shared memory %s: pid %d, which made it, is running: %w", f.path, f.creator.pid, errLeaving)
+		return fmt.Errorf("shared memory %s: pid %d, which made it, %s: %w", f.path, f.creator.pid, f.creator.doing(), errLeaving)
 	}
 	return nil
 }

@@ -259,6 +259,43 @@ func TestKilledWhileGathering(t *testing.T) {
 	}
 }
 
+// A file that stays for a rank that is still to come has no memory beside its header.
+func TestOrphanHasNoMemory(t *testing.T) {
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Bytes: 4 << 20})
+	rank0.await("at named")
+	rank1 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Bytes: 4 << 20})
+	rank1.await("at attached")
+	rank0.kill()
+	if got := rank1.result(); got.Lost == nil || got.Lost.Rank != 0 {
+		t.Errorf("rank 1: %+v", got)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(filePath("job"), &st); err != nil || st.Blocks*512 > 1<<16 {
+		t.Errorf("it takes %d bytes (error: %v)", st.Blocks*512, err)
+	}
+	removeLeftovers(t, 1)
+}
+
+// A stopped process that made a segment is told as such.
+func TestStoppedCreator(t *testing.T) {
+	useOwnDirectory(t)
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}})
+	rank0.await("at named")
+	if err := rank0.cmd.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(rank0.pid(), &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("%v, %v", status, err)
+	}
+	if got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 4}}).result(); !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is stopped", rank0.pid())) {
+		t.Errorf("rank 1: %+v", got)
+	}
+	rank0.kill()
+	removeLeftovers(t, 1)
+}
+
 // removeLeftovers finds and removes n segments.
 func removeLeftovers(t *testing.T, n int) (found []Leftover) {
 	t.Helper()
@@ -311,7 +348,7 @@ func TestRankZeroIsMissing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	_, err := openSegment(ctx, Job{Name: "job", Rank: 1, Size: 2}, 100)
-	for _, want := range []string{filepath.Join(directory, filePrefix()+"job"), "waited for rank 0, which did not join", "rank 1 of 2"} {
+	for _, want := range []string{filepath.Join(directory, filePrefix()+"job"), "waited for rank 0, which did not join", "rank 1 of 2", "ranks in several containers need one " + directory} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
