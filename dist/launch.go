@@ -50,11 +50,18 @@ func (m *rendezvous) joinProcesses(p transport.Provider, timeout time.Duration) 
 	if p.Name == shm.Name {
 		release, err := m.job.holdPort()
 		if err != nil {
+			described := m.job.described()
+			described.Attempt = m.number
+			shm.Refuse(m.job.ctx, described, err)
 			return nil, err
 		}
 		defer release()
 	}
+
 	endpoints, err := m.join(p, timeout)
+	if port := m.job.launched.Port; err != nil && port != 0 {
+		err = fmt.Errorf("%w; MASTER_PORT=%d identifies the job", err, port)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -285,7 +285,7 @@ func TestLaunchedByHand(t *testing.T) {
 		assert.Error(t, err, "the port is free while the ranks join")
 		return nil, errors.New("enough")
 	})
-	require.ErrorContains(t, dist.InitProcessGroup("ccl"), "enough")
+	require.ErrorContains(t, dist.InitProcessGroup("ccl"), fmt.Sprintf("enough; MASTER_PORT=%d identifies the job", port))
 	again, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	require.NoError(t, err, "the port is held for ever")
 	require.NoError(t, again.Close())
@@ -531,7 +531,7 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	var unavailable *dist.BackendNotAvailableError
 	require.ErrorAs(t, dist.InitProcessGroup("ccl"), &unavailable)
 	require.Equal(t, &dist.BackendNotAvailableError{Requested: "shm", Reason: "ranks as processes need Linux"}, unavailable)
-	require.ErrorContains(t, unavailable, "(available: none)")
+	require.NotContains(t, unavailable.Error(), "available: n")
 
 	// If it cannot meet them, it returns its own error all the same.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,9 +55,9 @@ func (e *TimeoutError) Error() string {
 	case len(e.Missing) > 0:
 		fmt.Fprintf(&b, ": waited for %s, which did not join", RanksText(e.Missing))
 	case len(e.Behind) > 0 && e.Seq > 0:
+		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
 	case len(e.Behind) > 0: // for a message, which may be another than that of the error
 		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, RanksText(e.Behind))
-		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
 	}
 
 	if len(e.Left) > 0 {
@@ -194,8 +193,11 @@ type BackendNotAvailableError struct {
 }
 
 func (e *BackendNotAvailableError) Error() string {
-	available := strings.Join(e.Available, ", ")
-	return fmt.Sprintf("transport %q is not available: %s (available: %s)", e.Requested, e.Reason, cmp.Or(available, "none"))
+	s := fmt.Sprintf("transport %q is not available: %s", e.Requested, e.Reason)
+	if len(e.Available) > 0 {
+		s += " (available: " + strings.Join(e.Available, ", ") + ")"
+	}
+	return s
 }
 
 // InvalidBackendError reports the name of a backend, or of a transport, that does not exist.

@@ -291,7 +291,7 @@ func TestApart(t *testing.T) {
 		"srun":           {srun.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
 		"srun and PMI":   {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
 		"env://":         {env.with(variables{"LOCAL_WORLD_SIZE": "2"}), "by LOCAL_WORLD_SIZE=2 only 2 of them are on this node"},
-		"an address":     {env.with(variables{"MASTER_ADDR": "far.example"}), "MASTER_ADDR=far.example is not an address of this node (it is another one's)"},
+		"an address":     {env.with(variables{"MASTER_ADDR": "far.example"}), "MASTER_ADDR=far.example is not an address of this node (it is another one's; if all ranks are on this one, use 127.0.0.1)"},
 		"env:// of srun": {env.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func identifyEnv(e environment, j *Job) (err error) {
 	}
 	if j.Apart == "" {
 		if err := e.local(e.get("MASTER_ADDR")); err != nil {
-			j.Apart = fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v)", e.get("MASTER_ADDR"), err)
+			j.Apart = fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v; if all ranks are on this one, use 127.0.0.1)", e.get("MASTER_ADDR"), err)
 		}
 	}
 	j.Key = key("env", e.get("MASTER_PORT"), digest(e.namespace("net")))

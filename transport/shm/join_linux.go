@@ -55,6 +55,20 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	return ep, nil
 }
 
+// Refuse tells the ranks that wait in Join for this rank of j why it does not come, for a second,
+// unless a file of the name is there: it is another job's.
+func Refuse(ctx context.Context, j *transport.Job, reason error) {
+	h, err := newHeader(jobOf(j), geometryOf(j.Size).layout(j.Size).total)
+	if err != nil {
+		return // nobody waits in Join
+	}
+	if f, _, err := findJob(filePath(h.name), h); f != nil {
+		_ = unix.Close(f.fd)
+	} else if err == nil {
+		h.postNotice(ctx, j.Rank, misfitError{reason})
+	}
+}
+
 // join is Join with a geometry, and with a function that determines whether waits poll.
 func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (transport.Endpoint, error) {
 	if err := g.validate(j.Size); err != nil {

@@ -71,6 +71,37 @@ func TestRankCannotReachTheFile(t *testing.T) {
 	}
 }
 
+// Ranks that wait for one which cannot come are told why, unless a job of their name is there.
+func TestRefuse(t *testing.T) {
+	useOwnDirectory(t)
+	defer JoinWith(small)()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	job := &transport.Job{Key: "job", Attempt: 1, Size: 3}
+	var errs [3]error
+	var all sync.WaitGroup
+	for r := 1; r < 3; r++ {
+		all.Go(func() { _, errs[r] = Join(ctx, Job{Name: "job-1", Rank: r, Size: 3}) })
+	}
+	Refuse(ctx, job, errors.New("no port"))
+	all.Wait()
+	for r, err := range errs[1:] {
+		aborted, ok := errors.AsType[*transport.AbortedError](err)
+		if !ok || aborted.By != 0 || !strings.Contains(err.Error(), "cannot join: no port") {
+			t.Errorf("rank %d: %v", r+1, err)
+		}
+	}
+
+	rank0 := startRank(t, rankSpec{Job: Job{Name: "job-1", Rank: 0, Size: 3}, Stop: "named"})
+	rank0.await("at named")
+	Refuse(ctx, job, errors.New("no port"))
+	if h, err := newHeader(jobOf(job), 1); err != nil || h.checkNotice() != nil {
+		t.Errorf("a job of that name is told: %v, %v", err, h.checkNotice())
+	}
+	rank0.kill()
+	removeLeftovers(t, 1)
+}
+
 // A rank that comes when a rank of another size has ended the gathering, and rank 0 has removed the
 // file, learns of it.
 func TestDifferenceIsTold(t *testing.T) {

@@ -21,6 +21,9 @@ func available() error {
 // Join needs Linux. On other systems it fails; errors.As finds *transport.NotAvailableError.
 func Join(context.Context, Job) (transport.Endpoint, error) { return nil, available() }
 
+// Refuse does nothing, because only on Linux ranks join.
+func Refuse(context.Context, *transport.Job, error) {}
+
 // Flight is the flight recorders of a job's ranks as a process sees them that is not a rank.
 type Flight struct{}
 

@@ -32,11 +32,15 @@ func detect(j *transport.Job) (auto bool, err error) {
 
 // joinJob is the provider's Join.
 func joinJob(ctx context.Context, j *transport.Job) ([]transport.Endpoint, error) {
-	// The number of the attempt separates the job's files from those that an earlier attempt may
-	// have left behind.
-	ep, err := Join(ctx, Job{Name: fmt.Sprintf("%s-%d", j.Key, j.Attempt), Rank: j.Rank, Size: j.Size, Secret: j.Secret})
+	ep, err := Join(ctx, jobOf(j))
 	if err != nil {
 		return nil, err
 	}
 	return []transport.Endpoint{ep}, nil
+}
+
+// jobOf returns the Job of the provider's Join. The number of the attempt separates the job's files
+// from those that an earlier attempt may have left behind.
+func jobOf(j *transport.Job) Job {
+	return Job{Name: fmt.Sprintf("%s-%d", j.Key, j.Attempt), Rank: j.Rank, Size: j.Size, Secret: j.Secret}
 }
