@@ -60,7 +60,7 @@ func (e *CallError) about() string {
 	if e.Seq > 0 {
 		about = append(about, fmt.Sprint("call ", e.Seq))
 	}
-	if e.Label != "" {
+	if _, isNamed := errors.AsType[*groupError](e.Err); e.Label != "" && !isNamed {
 		about = append(about, fmt.Sprintf("%q", e.Label))
 	}
 

@@ -120,7 +120,7 @@ func TestFormHalfway(t *testing.T) {
 			return eps, err
 		}, 4)
 		made := make([][]*ccl.Communicator, 4)
-		errs := each(4, func(r int) (err error) { made[r], err = g[r].Form(bg, lists); return err })
+		errs := each(4, func(r int) (err error) { made[r], err = g[r].Form(bg, lists, ccl.WithLabel("halves")); return err })
 		require.ErrorIs(t, errs[1], stop)
 		require.Nil(t, made[1])
 		for _, r := range []int{2, 3} {
@@ -128,7 +128,8 @@ func TestFormHalfway(t *testing.T) {
 			require.ErrorAs(t, errs[r], &aborted)
 			require.ErrorContains(t, errs[r], stop.Error())
 			require.Equal(t, 1, strings.Count(errs[r].Error(), "initialization of"), "%v", errs[r])
-			require.ErrorContains(t, errs[r], "group of ranks 1, 2, made by call 1: ", "it says which group could not be made")
+			require.ErrorContains(t, errs[r], `group "halves" of ranks 1, 2, made by call 1: `, "it says which group could not be made")
+			require.NotContains(t, errs[r].Error(), `("halves"`, "the name of the group has it")
 		}
 		var lost *transport.PeerLostError
 		if errs[0] == nil { // it was there before rank 1 gave up

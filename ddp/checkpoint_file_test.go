@@ -31,6 +31,14 @@ func saves(t *testing.T, path string, state any, more ...ddp.Tensor) []error {
 	return errs
 }
 
+// The error of a file that cannot be made names it, and not the temporary one.
+func TestCheckpointNowhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "c")
+	for _, err := range saves(t, path, 1) {
+		require.ErrorContains(t, err, "open "+path+": no such file or directory")
+	}
+}
+
 // A checkpoint has the mode of the file that it replaces, and replaces the file behind a link.
 func TestCheckpointBehindLink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")

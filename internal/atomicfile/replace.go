@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // Replace makes what write writes the contents of the file path, or returns an error and leaves the
@@ -18,11 +19,19 @@ import (
 //
 // A durable file is on the disk when Replace returns. A link that leads to no file, and what is no
 // regular file, is refused.
-func Replace(path string, isDurable bool, write func(*os.File) error) error {
+func Replace(path string, isDurable bool, write func(*os.File) error) (err error) {
 	path, old, err := resolve(path)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			p.Path = path // the temporary name says nothing
+		}
+		if errors.Is(err, syscall.EFBIG) {
+			err = fmt.Errorf("%w (see ulimit -f)", err)
+		}
+	}()
 	dir, prefix := filepath.Dir(path), prefixOf(path)
 	removeAbandoned(dir, prefix)
 	f, err := createLocked(filepath.Join(dir, prefix), old)
@@ -71,7 +80,7 @@ func resolve(path string) (string, fs.FileInfo, error) {
 		info, err = os.Lstat(path)
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file (%v)", path, info.Mode().Type())
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	return path, info, err
 }

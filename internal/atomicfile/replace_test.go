@@ -101,6 +101,14 @@ func TestLinks(t *testing.T) {
 	require.Equal(t, []string{"target"}, names(t, other))
 }
 
+// Errors name the file, and not the temporary one; a limit of the process has its remedy.
+func TestErrorsNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	err := Replace(path, false, func(f *os.File) error { return &fs.PathError{Op: "write", Path: f.Name(), Err: syscall.EFBIG} })
+	require.EqualError(t, err, "write "+path+": file too large (see ulimit -f)")
+	require.EqualError(t, Replace(path+"/none", false, writes("x")), "open "+path+"/none: no such file or directory")
+}
+
 // What is no regular file is refused and stays.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
