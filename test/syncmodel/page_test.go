@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// docs/inside/model.md lists every rule in the words of its model, with the file that implements it;
-// a comment there names the rule.
+// rules.txt lists every rule in the words of its model, with the file that implements it; a comment
+// there names the rule.
 func TestPage(t *testing.T) {
 	const root = "../.."
-	page, err := os.ReadFile(filepath.Join(root, "docs/inside/model.md"))
+	page, err := os.ReadFile("rules.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := map[string][2]string{} // by words: name and file
-	for _, row := range regexp.MustCompile(`(?m)^\| (\w+) \| (.+) \| (\S+\.go) \|$`).FindAllStringSubmatch(string(page), -1) {
-		in[row[2]] = [2]string{row[1], row[3]}
+	for _, row := range regexp.MustCompile(`(?m)^  (\w+) +(\S+\.go)\n +(.+)$`).FindAllStringSubmatch(string(page), -1) {
+		in[row[3]] = [2]string{row[1], row[2]}
 	}
 	var rules []string
 	for r := nothing + 1; int(r) < len(ruleWords); r++ {
@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 	for _, words := range rules {
 		row, ok := in[words]
 		if !ok {
-			t.Errorf("docs/inside/model.md does not have the rule: %s", words)
+			t.Errorf("rules.txt does not have the rule: %s", words)
 			continue
 		}
 		delete(in, words)
@@ -59,6 +59,6 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for words := range in {
-		t.Errorf("no model has the rule of docs/inside/model.md: %s", words)
+		t.Errorf("no model has the rule of rules.txt: %s", words)
 	}
 }

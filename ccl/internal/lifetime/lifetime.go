@@ -9,7 +9,7 @@
 // the endpoint. By then the endpoint is closed, none of its methods runs, and nothing changes the
 // word any more, so this happens once.
 //
-// docs/inside/model.md has the rules. All methods may be called concurrently.
+// test/syncmodel/rules.txt has the rules. All methods may be called concurrently.
 package lifetime
 
 import "github.com/goccl/goccl/internal/interleave"

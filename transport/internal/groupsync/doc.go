@@ -30,7 +30,7 @@
 // waits for all ranks at once, and shares the group's event counter.
 //
 // Package test/syncmodel models the protocol and explores its states. Comments here name the
-// model's rules; docs/inside/model.md maps each rule to its file.
+// model's rules; test/syncmodel/rules.txt maps each rule to its file.
 //
 // # Concurrency
 //
