@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test long race mpi suites single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test long race mpi suites seeds seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -49,8 +49,16 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
 
+# On one processor each: a seed lets one goroutine run at a time.
+JOBS = $(GO) test -tags interleave -count=1 -v -cpu 1 -timeout 24h -run '^TestJobs$$' ./test/seeds -args
+
 seeds: ## run jobs under seeds, one step at a time (ARGS='-seed N -count M')
-	$(GO) test -tags interleave -count=1 -v -timeout 60m -run '^TestJobs$$' ./test/seeds -args $(ARGS)
+	$(JOBS) $(ARGS)
+
+seed-night: ## run a million jobs under seeds, in as many processes as there are processors (SEED=N is the first)
+	@n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); each=$$((1000000 / n)); \
+	for i in $$(seq 0 $$((n - 1))); do $(JOBS) -seed $$((i * each + $(or $(SEED),1))) -count $$each $(ARGS) & all="$$all $$!"; done; \
+	for one in $$all; do wait $$one || failed=1; done; exit $${failed:-0}
 
 single: ## run the tests with one processor, where nobody may wait by spinning
 	GOMAXPROCS=1 $(GO) test -count=1 ./... # the cache does not know the variable

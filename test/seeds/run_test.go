@@ -10,11 +10,13 @@ import (
 
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/test/calls"
 )
 
 var (
 	firstSeed = flag.Uint64("seed", 1, "the first seed")
 	jobs      = flag.Int("count", 400, "so many seeds")
+	limit     = flag.Duration("for", 0, "as many seeds as this takes, instead of -count")
 	onlyKind  = flag.String("kind", "", "only jobs of this kind")
 )
 
@@ -25,13 +27,16 @@ type kind struct {
 	run  func(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error)
 }
 
-// kinds are drawn in turn, by the seed.
-var kinds = []kind{{"departures", runDepartures}}
+// kinds are drawn by the seed.
+var kinds = []kind{
+	{"departures", runDepartures},
+	{"programs", runProgram},
+}
 
 // kindOf returns the kind of a seed's job.
 func kindOf(seed uint64) kind {
 	if *onlyKind == "" {
-		return kinds[seed%uint64(len(kinds))]
+		return kinds[calls.Mix(seed)%uint64(len(kinds))]
 	}
 	for _, k := range kinds {
 		if k.name == *onlyKind {
@@ -41,25 +46,48 @@ func kindOf(seed uint64) kind {
 	panic("no kind " + *onlyKind)
 }
 
+// total is what several jobs have taken.
+type total struct {
+	jobs  int
+	steps uint64
+	hash  uint64 // over all choices
+}
+
+// add runs the job of a seed.
+func (all *total) add(t *testing.T, k kind, seed uint64) (hash uint64) {
+	r, err := k.run(t, seed, interleave.Options{Seed: seed})
+	if r.Finding != nil {
+		err = r.Finding
+	}
+	if err != nil {
+		t.Errorf("seed %d, %s: %v\nagain: make seeds ARGS='-seed %d -count 1 -kind %s'", seed, k.name, err, seed, k.name)
+	}
+	all.jobs++
+	all.steps += uint64(r.Steps)
+	all.hash = join(all.hash, r.Hash)
+	return r.Hash
+}
+
+// join adds the hash of a run to that of those before.
+func join(hash, next uint64) uint64 { return hash*1099511628211 ^ next }
+
+// isNext reports whether there is a job i.
+func isNext(i uint64, start time.Time) bool {
+	if *limit > 0 {
+		return time.Since(start) < *limit
+	}
+	return i < uint64(*jobs)
+}
+
 // Every job ends as its auditor says.
 func TestJobs(t *testing.T) {
-	var steps, hash uint64
+	var all total
 	start := time.Now()
-	for i := range uint64(*jobs) {
+	for i := uint64(0); isNext(i, start); i++ {
 		seed := *firstSeed + i
-		k := kindOf(seed)
-		r, err := k.run(t, seed, interleave.Options{Seed: seed})
-		if r.Finding != nil {
-			err = r.Finding
-		}
-		if err != nil {
-			t.Errorf("seed %d, %s: %v\nagain: make seeds ARGS='-seed %d -count 1 -kind %s'", seed, k.name, err, seed, k.name)
-		}
-		steps += uint64(r.Steps)
-		hash = hash*1099511628211 ^ r.Hash
+		all.add(t, kindOf(seed), seed)
 	}
-
 	took := time.Since(start)
-	fmt.Printf("%d jobs from seed %d: %d steps a job, %d ns a step, %.0f jobs/s, hash %016x\n", *jobs, *firstSeed,
-		steps/uint64(*jobs), took.Nanoseconds()/int64(max(steps, 1)), float64(*jobs)/took.Seconds(), hash)
+	fmt.Printf("%d jobs from seed %d: %d steps a job, %d ns a step, %.0f jobs/s, hash %016x\n", all.jobs, *firstSeed,
+		all.steps/uint64(max(all.jobs, 1)), took.Nanoseconds()/int64(max(all.steps, 1)), float64(all.jobs)/took.Seconds(), all.hash)
 }

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -47,15 +48,18 @@ type ending struct {
 func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 	r := &run{ctx: ctx, rank: all.Rank(), groups: map[*group]*ccl.Communicator{p.all: all}}
 	defer func() {
-		if err != nil {
-			for _, c := range r.groups {
-				c.Abort(err)
+		open := slices.SortedFunc(maps.Keys(r.groups), func(g, h *group) int { return g.number - h.number })
+		for _, g := range open {
+			if err != nil {
+				r.groups[g].Abort(err)
 			}
 		}
 
-		delete(r.groups, p.all)
-		for g, c := range r.groups {
-			if closed := c.Close(); closed != nil && err == nil {
+		for _, g := range open {
+			if g == p.all {
+				continue
+			}
+			if closed := r.groups[g].Close(); closed != nil && err == nil {
 				err = fmt.Errorf("program %d, rank %d: close %s at the end: %w", p.seed, r.rank, g.name, closed)
 			}
 		}

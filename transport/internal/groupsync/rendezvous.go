@@ -3,6 +3,7 @@ package groupsync
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/goccl/goccl/internal/interleave"
@@ -110,7 +111,8 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 func (v *Rendezvous) CloseSeats(rank int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for number, open := range v.open {
+	for _, number := range slices.Sorted(maps.Keys(v.open)) {
+		open := v.open[number]
 		for _, m := range open {
 			if i := slices.Index(m.members, rank); i >= 0 && m.seats[i] != nil {
 				_ = m.seats[i].Close()
