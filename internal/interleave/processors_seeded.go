@@ -10,8 +10,8 @@ const IsOn = true
 // LookEvery is how many turns a polling loop makes from one look at other words to the next.
 const LookEvery = 3
 
-// Fact returns a constant instead of what was measured on this machine.
-func Fact[T any](_, constant T) T { return constant }
+// Fact returns a constant instead of what measure would find out about this machine.
+func Fact[T any](_ func() T, constant T) T { return constant }
 
 // processors is what Processors returns in a Run.
 var processors = 4

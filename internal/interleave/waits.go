@@ -14,8 +14,9 @@ const IsOn = false
 // LookEvery is how many turns a polling loop makes from one look at other words to the next.
 const LookEvery = 64
 
-// Fact returns what was measured on this machine. Under a seed it returns a constant instead.
-func Fact[T any](measured, _ T) T { return measured }
+// Fact returns what measure finds out about this machine. Under a seed it returns a constant
+// instead, and measures nothing.
+func Fact[T any](measure func() T, _ T) T { return measure() }
 
 // Go starts a goroutine.
 func Go(f func()) { go f() }

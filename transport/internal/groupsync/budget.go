@@ -77,10 +77,10 @@ func (b *budgets) begin(noSpin bool) {
 // nil.
 func newBudget(poll bool, processes Processes) (b budget) {
 	if poll {
-		wakeTime := min(max(interleave.Fact(spin.WakeTime(), 0), minWakeTime), maxWakeTime)
+		wakeTime := min(max(interleave.Fact(spin.WakeTime, 0), minWakeTime), maxWakeTime)
 		b.wakeTime, b.pollTime = wakeTime, max(leastPoll, wakeTime)
-		b.mostPauses = interleave.Fact(spin.Pauses(4*b.pollTime), 16)
-		b.earlyPauses = interleave.Fact(spin.Pauses(earlyTime), 2)
+		b.mostPauses = interleave.Fact(func() int { return spin.Pauses(4 * b.pollTime) }, 16)
+		b.earlyPauses = interleave.Fact(func() int { return spin.Pauses(earlyTime) }, 2)
 	}
 	if processes != nil {
 		b.maxYields = maxYields

@@ -40,10 +40,12 @@ func (c *crowd) count(now time.Duration) uint64 {
 // busy, in 0.2 us. A goroutine that was woken while a processor is idle does not count: it will
 // soon run there. Tests replace it.
 var countWaiting = func(samples *[3]metrics.Sample) uint64 {
-	metrics.Read(samples[:])
-	runnable, running, all := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
-	if running < all {
-		return 0
-	}
-	return interleave.Fact(runnable, 0)
+	return interleave.Fact(func() uint64 {
+		metrics.Read(samples[:])
+		runnable, running, all := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
+		if running < all {
+			return 0
+		}
+		return runnable
+	}, 0)
 }
