@@ -31,6 +31,7 @@ type kind struct {
 var kinds = []kind{
 	{"departures", runDepartures},
 	{"programs", runProgram},
+	{"spawn", runSpawn},
 }
 
 // kindOf returns the kind of a seed's job.
