@@ -34,3 +34,32 @@ func LoadUint64(word *uint64) uint64 { return atomic.LoadUint64(word) }
 
 // StoreUint64 stores a word of memory that is no Uint64.
 func StoreUint64(word *uint64, value uint64) { atomic.StoreUint64(word, value) }
+
+// The compiler exports the bodies of methods of another package, for inlining, if it has inlined
+// them here. Packages that import this one would otherwise call them.
+var _ = func() {
+	var (
+		b   Bool
+		i32 Int32
+		i64 Int64
+		u32 Uint32
+		u64 Uint64
+	)
+	b.Store(b.Load() || b.Swap(true) || b.CompareAndSwap(false, true))
+	i32.Store(i32.Load() + i32.Swap(0) + i32.Add(1))
+	i64.Store(i64.Load() + i64.Swap(0) + i64.Add(1))
+	u32.Store(u32.Load() + u32.Swap(0) + u32.Add(1))
+	u64.Store(u64.Load() + u64.Swap(0) + u64.Add(1))
+	b.Store(i32.CompareAndSwap(0, 1) || i64.CompareAndSwap(0, 1) || u32.CompareAndSwap(0, 1) || u64.CompareAndSwap(0, 1))
+
+	var mu Mutex
+	mu.Lock()
+	mu.Unlock()
+	var rw RWMutex
+	rw.Lock()
+	rw.Unlock()
+	rw.RLock()
+	rw.RUnlock()
+	var once Once
+	once.Do(func() {})
+}

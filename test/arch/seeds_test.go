@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,4 +82,19 @@ func checkOrdered(t *testing.T, fset *token.FileSet, f *ast.File) {
 
 func hasDefault(s *ast.SelectStmt) bool {
 	return slices.ContainsFunc(s.Body.List, func(c ast.Stmt) bool { return c.(*ast.CommClause).Comm == nil })
+}
+
+// TestWordsAreInlined proves that package interleave costs nothing in a normal build: its words are
+// those of sync/atomic, inlined.
+func TestWordsAreInlined(t *testing.T) {
+	const room = module + "/transport/internal/groupsync"
+	out, err := exec.Command("go", "build", "-gcflags="+room+"=-m", "-o", os.DevNull, room).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, text := range []string{"inlining call to atomic.(*Uint64).Load", "inlining call to atomic.(*Bool).Store", "can inline (*State).isInside", "can inline (*Member).await"} {
+		if !strings.Contains(string(out), text) {
+			t.Errorf("the compiler does not say %q", text)
+		}
+	}
 }
