@@ -344,7 +344,7 @@ func init() {
 			}
 			switch {
 			case args[0] == "order":
-				return errors.Join(ifOne(rank, second, first).Save(bg, filepath.Join(args[1], "a"), nil), ifOne(rank, first, second).Save(bg, filepath.Join(args[1], "b"), nil))
+				return ifOne(rank, second, first).Save(bg, filepath.Join(args[1], "a"), nil)
 			case rank == 0:
 				return first.Save(bg, filepath.Join(args[1], "model"), nil)
 			}
