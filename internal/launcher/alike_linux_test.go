@@ -135,6 +135,19 @@ func TestHeadlinesOfCrashes(t *testing.T) {
 	}
 }
 
+// A rank that has used the CPU time that it may have ends by SIGXCPU, or is killed. So is a program in its shell.
+func TestHeadlinesOfTime(t *testing.T) {
+	for script, want := range map[string]string{
+		`ulimit -t 1; while :; do :; done`:    `SIGKILL \(killed\); its CPU time was \S+, and ulimit -t is 1s\n`,
+		`kill -XCPU $$`:                       `SIGXCPU \(.*\); raise ulimit -t\n`,
+		`/bin/sh -c 'kill -XCPU $$'; exit $?`: `exit status 152 \(128 \+ SIGXCPU\); raise ulimit -t\n`,
+		`ulimit -t 100000; kill -KILL $$`:     `SIGKILL \(killed\); if nobody has killed it, see dmesg, and the memory.events of its control group\n`,
+	} {
+		e := start(inShell(testJob(3, "sleep"), `[ $RANK = 1 ] || exec "$0" "$@"; `+script)).failure(t)
+		require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: `+want, e.Error())
+	}
+}
+
 // A rank of another build is named if the job succeeds, too.
 func TestOtherBuild(t *testing.T) {
 	job := otherBuild(t)

@@ -160,8 +160,13 @@ func (l *launcher) jobError() error {
 				l.ranks[i].addOutput(e, i)
 			}
 		}
-		if e.Shortage == "" && strings.Contains(strings.Join(e.Crash, ""), "pthread_create failed") {
+
+		switch how := e.Ranks[e.First].How() + strings.Join(e.Crash, ""); {
+		case e.Shortage != "":
+		case strings.Contains(how, "pthread_create failed"):
 			e.Shortage = raiseProcesses
+		case strings.Contains(how, "SIGXCPU"):
+			e.Shortage = "; raise ulimit -t"
 		}
 	}
 

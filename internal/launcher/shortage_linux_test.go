@@ -55,7 +55,7 @@ func TestShortages(t *testing.T) {
 	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 3\n")
 	write("/sys/fs/cgroup/a/pids.events", "max 7\n")
 	before := countShortages(root)
-	require.Equal(t, "; if nobody has killed it, see dmesg, ulimit -t, and the memory.events of its control group", before.describe(root, true))
+	require.Equal(t, "; if nobody has killed it, see dmesg, and the memory.events of its control group", before.describe(root, true))
 	require.Empty(t, before.describe(root, false))
 
 	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 4\n")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/goccl/goccl/internal/cgroup"
 )
@@ -52,6 +53,16 @@ func (g *rankGroups) describe(root string) string {
 	return ""
 }
 
+// describeTime says whether a rank may have been killed at the limit of its CPU time. The system
+// counts ticks for the limit, and also some that another machine on the processor used.
+func (c *child) describeTime() string {
+	used := c.state.UserTime() + c.state.SystemTime()
+	if c.limit == 0 || used < c.limit/2 {
+		return ""
+	}
+	return fmt.Sprintf("; its CPU time was %v, and ulimit -t is %v", used.Round(time.Second/10), c.limit)
+}
+
 func describeMemory(limit cgroup.Limit) string {
 	if limit.File == "" { // version 2 counts such a kill, too
 		return "; the machine ran out of memory"
@@ -78,7 +89,7 @@ func (before shortages) describe(root string, isKilled bool) string {
 	}
 
 	if isKilled {
-		return "; if nobody has killed it, see dmesg, ulimit -t, and the memory.events of its control group"
+		return "; if nobody has killed it, see dmesg, and the memory.events of its control group"
 	}
 	return ""
 }

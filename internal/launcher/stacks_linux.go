@@ -2,12 +2,15 @@ package launcher
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,4 +94,15 @@ func statusOf(pid int, field string) string {
 		}
 	}
 	return ""
+}
+
+// awaitEnd waits until a process has ended, and returns the limit of its CPU time, or 0.
+func awaitEnd(pid int) time.Duration {
+	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
+	}
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, nil, &limit); err != nil || limit.Max > math.MaxInt32 {
+		return 0
+	}
+	return time.Duration(limit.Max) * time.Second
 }

@@ -2,7 +2,10 @@
 
 package launcher
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // signalHandlers sends a signal to a group. Which processes handle it is not known.
 func signalHandlers(group int, s syscall.Signal) (asked, others []int) {
@@ -24,3 +27,6 @@ func isDead(int) bool { return false }
 
 // isRunning reports whether a process exists.
 func isRunning(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// awaitEnd waits for nothing, and knows no limit.
+func awaitEnd(int) time.Duration { return 0 }

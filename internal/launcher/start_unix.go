@@ -68,9 +68,10 @@ func (l *launcher) startRank(i int, environment []string) error {
 	l.running++
 
 	go func() {
+		limit := awaitEnd(p.Pid)
 		state, err := p.Wait()
 		isDone := err != nil || !state.Success() || r.awaitEmptyGroup(alikeGrace) || isDead(r.PID)
-		l.children <- child{i, state, err, !isDone}
+		l.children <- child{i, state, err, !isDone, limit}
 	}()
 	for k, pipe := range r.pipes {
 		if pipe != nil {
@@ -84,6 +85,7 @@ func (l *launcher) startRank(i int, environment []string) error {
 type child struct {
 	rank  int
 	state *os.ProcessState
-	err   error // of waiting for it
-	rest  bool  // it ended well, and other processes of its group run on
+	err   error         // of waiting for it
+	rest  bool          // it ended well, and other processes of its group run on
+	limit time.Duration // of its CPU time, 0 if there is none
 }

@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (l *launcher) recordExit(c child) {
 
 	l.readReport(i)
 	if r.isKilled() {
-		r.shortage = r.groups.describe("") // before the system removes them
+		r.shortage = cmp.Or(r.groups.describe(""), c.describeTime()) // before the system removes the groups
 	}
 	if r.hasRest = c.rest && !l.ending.begun; r.hasRest && l.isAtWork(i) {
 		r.hidden = "its program still ran, and was ended (in a shell, see exec and wait)"
