@@ -89,7 +89,7 @@ func newRank(j *job, number int) *rank {
 // identify determines which rank a process without Spawn is; every InitProcessGroup
 // calls it.
 func (j *job) identify() error {
-	l, err := launch()
+	l, err := launchOrRefuse()
 	if err != nil {
 		return err
 	}

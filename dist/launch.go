@@ -45,6 +45,27 @@ func launch() (*launchenv.Job, error) {
 	return l, nil
 }
 
+// launchOrRefuse is launch for a process that is about to join. If it cannot be a rank because the
+// launcher gives it a number that the job does not have, it tells the ranks that wait for it.
+func launchOrRefuse() (*launchenv.Job, error) {
+	l, err := launch()
+	mistake, ok := errors.AsType[*launchenv.Error](err)
+	if !ok || len(mistake.Variables) == 0 {
+		return l, err
+	}
+
+	asRank0 := func(variable string) string {
+		if variable == mistake.Variables[0] {
+			return "0"
+		}
+		return os.Getenv(variable)
+	}
+	if j, err0 := launchenv.Detect(asRank0); err0 == nil && j != nil && j.Apart == "" {
+		shm.Refuse(context.Background(), &transport.Job{Size: j.Size, Rank: j.Size, Key: j.Key, Secret: j.Secret, Attempt: 1}, mistake)
+	}
+	return nil, err
+}
+
 // joinProcesses connects the process's rank with the ranks of the job's other processes.
 func (m *rendezvous) joinProcesses(p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
 	if p.Name == shm.Name {

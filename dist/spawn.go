@@ -105,7 +105,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	if worker == nil {
 		return &InvalidArgumentError{Operation: "dist.spawn", Message: "the worker is nil"}
 	}
-	l, err := launch()
+	l, err := launchOrRefuse()
 	if err != nil {
 		return err
 	}

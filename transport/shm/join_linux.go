@@ -55,16 +55,21 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	return ep, nil
 }
 
-// Refuse tells the ranks that wait in Join for this rank of j why it does not come, for a second,
-// unless a file of the name is there: it is another job's.
+// Refuse tells the ranks of j that wait in Join why this process does not come, for a second. The
+// rank is j.Size if j does not have this process's. Rank 0, which makes the job's file, tells them
+// nothing if a file of the name is there: it is another job's.
 func Refuse(ctx context.Context, j *transport.Job, reason error) {
-	h, err := newHeader(jobOf(j), geometryOf(j.Size).layout(j.Size).total)
+	named := jobOf(j)
+	named.Rank = 0 // the job may not have the rank
+	h, err := newHeader(named, geometryOf(j.Size).layout(j.Size).total)
 	if err != nil {
 		return // nobody waits in Join
 	}
-	if f, _, err := findJob(filePath(h.name), h); f != nil {
+	f, _, err := findJob(filePath(h.name), h)
+	if f != nil {
 		_ = unix.Close(f.fd)
-	} else if err == nil {
+	}
+	if j.Rank != 0 || f == nil && err == nil {
 		h.postNotice(ctx, j.Rank, misfitError{reason})
 	}
 }

@@ -26,7 +26,7 @@ import (
 // meanwhile, its link never ends a later job; the first rank of that job to see it removes it.
 // The link's name differs between users and between secrets.
 type notice struct {
-	rank      int
+	rank      int // ranks of a process that is none of the job's
 	ranks     int // number of ranks of the job
 	pid       int
 	namespace string        // the pid namespace of pid
@@ -57,6 +57,9 @@ func (h header) checkNotice() error {
 	}
 	switch n.state() {
 	case living:
+		if n.rank == n.ranks {
+			return errors.New(n.text)
+		}
 		return &transport.AbortedError{By: n.rank, Cause: errors.New(n.text)}
 	case gone:
 		_ = removeName(path) // if that fails the next rank tries
@@ -142,7 +145,7 @@ func parseNotice(target string) (n notice, ok bool) {
 	_, err1 := fmt.Sscanf(fields[1], "%d/%d", &n.rank, &n.ranks)
 	pid, err2 := strconv.Atoi(fields[2])
 	made, err3 := strconv.ParseInt(fields[4], 10, 64)
-	if errors.Join(err1, err2, err3) != nil || n.rank < 0 || n.rank >= n.ranks || n.ranks > maxRanks {
+	if errors.Join(err1, err2, err3) != nil || n.rank < 0 || n.rank > n.ranks || n.ranks > maxRanks {
 		return notice{}, false
 	}
 	n.pid, n.namespace, n.made, n.text = pid, fields[3], time.Duration(made), fields[5]

@@ -92,6 +92,18 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 
+	// A process that is none of the ranks is told as such, also if rank 0 has made the file.
+	for r := range 2 {
+		all.Go(func() { _, errs[r] = Join(ctx, Job{Name: "job-1", Rank: r, Size: 3}) })
+	}
+	Refuse(ctx, &transport.Job{Key: "job", Attempt: 1, Size: 3, Rank: 3}, errors.New("no such rank"))
+	all.Wait()
+	for r, err := range errs[:2] {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d cannot join: no such rank", os.Getpid())) || strings.Contains(err.Error(), "rank 3") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+
 	rank0 := startRank(t, rankSpec{Job: Job{Name: "job-1", Rank: 0, Size: 3}, Stop: "named"})
 	rank0.await("at named")
 	Refuse(ctx, job, errors.New("no port"))
@@ -233,7 +245,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("of another user: %+v", got)
 		}
 	}
-	for _, target := range []string{"", "x", fmt.Sprint(noticeMagic, " -1/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 2/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 1 1 n 1 x"), fmt.Sprint(noticeMagic, " 1/2 x n 1 x"), fmt.Sprint(noticeMagic, " 1/2 1 n x x")} {
+	for _, target := range []string{"", "x", fmt.Sprint(noticeMagic, " -1/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 3/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 1 1 n 1 x"), fmt.Sprint(noticeMagic, " 1/2 x n 1 x"), fmt.Sprint(noticeMagic, " 1/2 1 n x x")} {
 		if n, ok := parseNotice(target); ok {
 			t.Errorf("%q is %+v", target, n)
 		}
