@@ -85,7 +85,7 @@ var culprits = map[string]culprit{
 	"stop": {func() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}
-	}, CauseSilent, "\n  rank 2 was stopped, by SIGSTOP or a debugger\n"},
+	}, CauseSilent, "\n  rank 2 was stopped, by SIGSTOP, SIGTTIN (it read the terminal) or a debugger\n"},
 }
 
 func unlucky() error { panic(noLuck) }

@@ -156,7 +156,7 @@ func TestPlaces(t *testing.T) {
     and 1 more goroutines
   rank 5 was here (sleep):
     in main.main at a.go:7
-  rank 6 was stopped, by SIGSTOP or a debugger`, b.String())
+  rank 6 was stopped, by SIGSTOP, SIGTTIN (it read the terminal) or a debugger`, b.String())
 
 	b.Reset()
 	var many []Location

@@ -152,7 +152,7 @@ func (l *launcher) jobError() error {
 		e.First = e.Blamed[0]
 		e.Shortage = cmp.Or(l.ranks[e.First].shortage, f.before.describe("", e.Ranks[e.First].isKilled()))
 		if slices.Contains([]Cause{CauseSilent, CauseCircle, CauseDeadlock}, f.cause) {
-			e.Stall = f.stall
+			e.Stall = cmp.Or(f.stall, l.describeInput(f.blamed))
 		}
 
 		for _, i := range e.Blamed {

@@ -42,7 +42,7 @@ type EndedError struct {
 	Stack *launchenv.Goroutine
 	// Locations are where the ranks in Blamed were that others waited for, as far as they showed it.
 	Locations []Location
-	// Stall says that output was not read when Seen failed, or "".
+	// Stall says that output was not read when Seen failed, or that there was no input, or is "".
 	Stall string
 	// Grace is the time between SIGTERM and SIGKILL; -1 if a second interrupt ended it.
 	Grace time.Duration
@@ -171,7 +171,7 @@ func (e *EndedError) ExitCode() int {
 // output, where it was, and how the others ended.
 func (e *EndedError) Error() string {
 	var b strings.Builder
-	if e.Stall != "" { // Blamed may have waited to write
+	if e.Stall != "" { // Blamed may have waited to write, or to read
 		b.WriteString(e.Stall + ", and ")
 	}
 	b.WriteString(e.headline())

@@ -12,7 +12,7 @@ import (
 // Location is where a rank was that others waited for.
 type Location struct {
 	Rank int
-	// Stopped is whether it was stopped, by SIGSTOP or a debugger. Then it shows nothing else.
+	// Stopped is whether a signal or a debugger had stopped it. Then it shows nothing else.
 	Stopped bool
 	// Goroutines are those in the program's own code: first the one that runs the rank's worker, or
 	// the program's first. If there is none it is the first of all.
@@ -80,7 +80,7 @@ func writeLocations(b *strings.Builder, locations []Location) {
 // text follows "rank 2 was ".
 func (p Location) text() string {
 	if p.Stopped {
-		return "stopped, by SIGSTOP or a debugger"
+		return "stopped, by SIGSTOP, SIGTTIN (it read the terminal) or a debugger"
 	}
 
 	var b strings.Builder

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,15 @@ func feed(to, terminal *os.File) {
 			return
 		}
 	}
+}
+
+// describeInput says that nobody could type what the ranks to blame may have waited for; "" if that
+// is no reason.
+func (l *launcher) describeInput(blamed []int) string {
+	if slices.Contains(blamed, 0) && l.Stdin != nil && term.IsTerminal(int(l.Stdin.Fd())) && !inForeground(l.Stdin) {
+		return "the job was in the background, where it has no standard input"
+	}
+	return ""
 }
 
 func inForeground(terminal *os.File) bool {

@@ -3,8 +3,10 @@ package launcher
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/test/screen"
 )
 
@@ -23,6 +26,23 @@ func init() {
 		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 		fmt.Printf("got %q, %v\n", line, err)
 		stay()
+	}
+	// The others wait for rank 0, which waits for input.
+	programs["reads"] = func([]string) {
+		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
+			err := dist.InitProcessGroup("ccl", dist.WithTimeout(300*time.Millisecond))
+			if err == nil && rank == 0 {
+				_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+			}
+			return errors.Join(err, dist.Barrier())
+		}))
+	}
+	// Runs one of the programs in the background of its terminal.
+	programs["background"] = func(args []string) {
+		child := command(args...)
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		_ = child.Run()
 	}
 	// A process 1 that waits for one of the programs, and for nothing else.
 	programs["careless"] = func(args []string) {
@@ -73,6 +93,19 @@ func TestTerminal(t *testing.T) {
 		shown.Await(t, "ranks 0, 1: ended by SIGINT", 1)
 		require.NoError(t, keyboard.Close())
 	}
+}
+
+// A job in the background of a terminal has no input, and says so if a rank may have waited for it.
+func TestBackground(t *testing.T) {
+	keyboard, side, shown := terminal(t)
+	launcher := command("background", "launcher", "2", "reads")
+	launcher.Stdin, launcher.Stdout, launcher.Stderr = side, side, side
+	launcher.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, launcher.Start())
+	require.NoError(t, side.Close())
+	shown.Await(t, "the job was in the background, where it has no standard input, and rank 0 (pid ", 1)
+	require.NoError(t, launcher.Wait())
+	require.NoError(t, keyboard.Close())
 }
 
 // As process 1 of a container, a launcher works as elsewhere, and also
