@@ -112,7 +112,7 @@ func (e *CollectiveFailedError) ranks() []int {
 		ranks = append(ranks, e.Rank)
 	}
 	if lost, ok := errors.AsType[*transport.PeerLostError](e.Err); ok {
-		ranks = append(ranks, lost.Rank)
+		ranks = append(append(ranks, lost.Rank), lost.Left...)
 	}
 
 	if late, ok := errors.AsType[*transport.TimeoutError](e.Err); ok {

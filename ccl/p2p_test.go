@@ -317,7 +317,10 @@ func TestAnySourceAfterDepartures(t *testing.T) {
 		require.NoError(t, g[2].Close())
 		_ = g[1].Close() // it drops its receive
 		var lost *transport.PeerLostError
-		require.ErrorAs(t, any.Wait(bg), &lost)
+		err = any.Wait(bg)
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, []int{0, 1, 2}, lost.Left)
+		require.ErrorContains(t, err, "from any rank, tag 0: peer lost: ranks 0-2 have left the group")
 	})
 }
 

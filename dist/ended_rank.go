@@ -25,7 +25,7 @@ func endedRank(l *launchenv.Job) *PeerLostError {
 // withEnd adds to the error of a join of l that it lost a rank which ended with status 0.
 func withEnd(l *launchenv.Job, err error) error {
 	lost, ok := errors.AsType[*PeerLostError](err)
-	if ended := endedRank(l); !ok || ended == nil || *lost != *ended {
+	if ended := endedRank(l); !ok || ended == nil || lost.Rank != ended.Rank || lost.PID != ended.PID {
 		return err
 	}
 	return fmt.Errorf("rank %d ended, with status 0, and did not join the others: %w", lost.Rank, err)

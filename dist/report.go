@@ -195,7 +195,11 @@ func causeInGroup(rank int, err error) (cause failure.Kind, ranks []int) {
 	if rejecting := ranksThat(err, transport.OutcomeRejected); rejecting != nil && !slices.Contains(rejecting, rank) {
 		return failure.Rejected, rejecting
 	}
+
 	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
+		if lost.Left != nil {
+			return failure.PeerLost, lost.Left
+		}
 		return failure.PeerLost, []int{lost.Rank}
 	}
 

@@ -107,6 +107,7 @@ func TestConsequenceReports(t *testing.T) {
 		{"own, in a call", in(&dist.AbortedError{By: 1, Cause: errors.New("no")}), 0, nil},
 		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), failure.Aborted, []int{2}},
 		{"peer lost", in(&dist.PeerLostError{Rank: 0}), failure.PeerLost, []int{0}},
+		{"all others lost", in(&dist.PeerLostError{Rank: 2, Left: []int{0, 2}}), failure.PeerLost, []int{0, 2}},
 		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), failure.Timeout, []int{0, 2}},
 		{"canceled", in(context.Canceled), failure.Canceled, nil},
 		{"rejected", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{

@@ -16,12 +16,18 @@ var ErrFailed = errors.New("the group has failed")
 
 // PeerLostError reports that a required rank is gone: it left the group, its worker ended, or
 // its process died. PID is 0 for a rank of this process.
+//
+// Of a receive from any rank, Left are all ranks that have left, if there are several.
 type PeerLostError struct {
 	Rank int
 	PID  int
+	Left []int
 }
 
 func (e *PeerLostError) Error() string {
+	if len(e.Left) > 0 {
+		return fmt.Sprintf("peer lost: %s have left the group", RanksText(e.Left))
+	}
 	if e.PID != 0 {
 		return fmt.Sprintf("peer lost: rank %d (pid %d) is gone", e.Rank, e.PID)
 	}

@@ -63,6 +63,6 @@ type P2P interface {
 	// until the endpoint is freed.
 	//
 	// Peer -1 stands for any rank: the error is about one that has died before it left, or, once all
-	// others are lost, about one of these.
+	// others are lost, about those that have left.
 	Lost(peer int) error
 }

@@ -33,6 +33,7 @@ func TestRenumber(t *testing.T) {
 		{&TimeoutError{Missing: []int{0, 1}, By: 1, Seq: 3}, &TimeoutError{Missing: []int{4, 7}, By: 7, Seq: 3}},
 		{fmt.Errorf("in a level: %w", &AbortedError{By: 0, Cause: why}), &AbortedError{By: 4, Cause: why}},
 		{&PeerLostError{Rank: 8}, &PeerLostError{Rank: 8}},
+		{&PeerLostError{Rank: 1, Left: []int{0, 1}}, &PeerLostError{Rank: 7, Left: []int{4, 7}}},
 		{why, why},
 	} {
 		require.Equal(t, c.want, Renumber(c.err, members))

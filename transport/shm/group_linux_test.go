@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -164,8 +165,8 @@ func TestGroupsOfProcesses(t *testing.T) {
 	ask[bool](ranks[1], "go on", "named")
 	ranks[1].kill()
 	got := ask[groupResult](ranks[0], "go on", "rested")
-	want := transport.PeerLostError{Rank: 0, PID: ranks[1].pid()} // its rank in the group
-	if got.Err != "" || got.Lost == nil || *got.Lost != want || got.Missing == nil || *got.Missing != want {
+	want := &transport.PeerLostError{Rank: 0, PID: ranks[1].pid()} // its rank in the group
+	if got.Err != "" || !reflect.DeepEqual(got.Lost, want) || !reflect.DeepEqual(got.Missing, want) {
 		t.Errorf("%+v: lost %v, missing %v; want %v", got, got.Lost, got.Missing, want)
 	}
 }

@@ -76,7 +76,7 @@ func TestRestNoticesDeath(t *testing.T) {
 		never := func() bool { return false }
 		l.Rest(never, noSpin)
 		var lost *transport.PeerLostError
-		if err := l.Lost(1); !errors.As(err, &lost) || *lost != (transport.PeerLostError{Rank: 1, PID: 17}) {
+		if err := l.Lost(1); !errors.As(err, &lost) || lost.Rank != 1 || lost.PID != 17 {
 			t.Errorf("noSpin %v: %v", noSpin, err)
 		}
 

@@ -174,18 +174,16 @@ func (l *P2P) Lost(peer int) error {
 	case r.isClosed.Load():
 		return transport.ErrClosed
 	case peer < 0:
-		if peer = l.findLost(); peer >= 0 {
-			return r.lostError(peer)
-		}
+		return l.findLost()
 	case l.isDead[peer].Load() || r.group.HasDeparted(peer):
 		return r.lostError(peer)
 	}
 	return nil
 }
 
-// findLost returns a rank that has died before it left, or if all others are lost, one of them;
-// otherwise -1.
-func (l *P2P) findLost() int {
+// findLost returns the error of a rank that has died before it left, or that all others have left;
+// otherwise nil.
+func (l *P2P) findLost() error {
 	departed, others := -1, 0
 	for peer := range l.isDead {
 		switch {
@@ -193,14 +191,21 @@ func (l *P2P) findLost() int {
 		case l.member.group.HasDeparted(peer):
 			departed = peer
 		case l.isDead[peer].Load():
-			return peer
+			return l.member.lostError(peer)
 		default:
 			others++
 		}
 	}
 
-	if others > 0 {
-		return -1
+	if others > 0 || departed < 0 {
+		return nil
 	}
-	return departed
+
+	e := l.member.lostError(departed)
+	for peer := range l.isDead {
+		if peer != l.member.rank && len(l.isDead) > 2 {
+			e.Left = append(e.Left, peer)
+		}
+	}
+	return e
 }
