@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,7 +47,14 @@ func stopThis() error {
 	if err := os.WriteFile(pidFile(), fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 		return err
 	}
-	return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	continued := make(chan os.Signal, 1) // another thread may take SIGSTOP while this one goes on
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	<-continued
+	return nil
 }
 
 // stopIn returns a work in which rank 0 is stopped within the operation, until the others have their errors.
