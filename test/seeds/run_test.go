@@ -32,6 +32,8 @@ var kinds = []kind{
 	{"departures", runDepartures},
 	{"programs", runProgram},
 	{"spawn", runSpawn},
+	{"operators", runOperators},
+	{"training", runTraining},
 }
 
 // kindOf returns the kind of a seed's job.

@@ -19,6 +19,7 @@ import (
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/test/stress"
+	"github.com/goccl/goccl/transport"
 )
 
 // spawnConfig keeps InitProcessGroup from what the machine and its environment say.
@@ -465,10 +466,24 @@ func namedRanks(err error) (ranks []int) {
 	if late, ok := errors.AsType[*dist.TimeoutError](err); ok {
 		ranks = append(ranks, slices.Concat(late.Missing, late.Behind)...)
 	}
+	if differ, ok := errors.AsType[*ccl.MismatchError](err); ok {
+		for _, v := range differ.Values {
+			if v.Outcome == transport.OutcomeRejected {
+				ranks = append(ranks, v.Ranks...)
+			}
+		}
+	}
 
-	if failed, ok := errors.AsType[*dist.CollectiveFailedError](err); ok && failed.GlobalRanks != nil {
-		for i, r := range ranks {
-			ranks[i] = failed.GlobalRanks[r]
+	var members []int // of the group whose ranks these are
+	group := interface{ JobRanks() []int }(nil)
+	if failed, ok := errors.AsType[*dist.CollectiveFailedError](err); ok {
+		members = failed.GlobalRanks
+	} else if errors.As(err, &group) {
+		members = group.JobRanks()
+	}
+	for i, r := range ranks {
+		if members != nil {
+			ranks[i] = members[r]
 		}
 	}
 	return ranks
