@@ -2,6 +2,8 @@
 
 package interleave
 
+import "time"
+
 // event is what happens next.
 type event uint8
 
@@ -66,10 +68,25 @@ func (s *scheduler) chooseIdle(n int) (*task, event) {
 	if t := s.findPoll(n); t != nil {
 		return t, endPoll
 	}
+	if s.isOutOfPatience() {
+		s.fail(&Finding{Kind: Overdue})
+		return nil, standstill
+	}
 	if s.calendar.canAdvance() || s.calendar.canWait(s.picks) {
 		return nil, advanceClock
 	}
 	return nil, standstill
+}
+
+// isOutOfPatience reports whether it takes too long until something is due.
+//
+//go:norace
+func (s *scheduler) isOutOfPatience() bool {
+	if s.options.Patience == 0 || !s.calendar.endedAt.IsZero() {
+		return false
+	}
+	at, ok := s.calendar.next()
+	return !ok || time.Until(at) > s.options.Patience
 }
 
 // steady lets the running task go on for as long as it can, and then the one with the lowest

@@ -10,6 +10,9 @@ const IsOn = true
 // LookEvery is how many turns a polling loop makes from one look at other words to the next.
 const LookEvery = 3
 
+// Chunk is how many bytes a rank reduces or copies from one look at the group to the next.
+const Chunk = 64
+
 // Fact returns a constant instead of what measure would find out about this machine.
 func Fact[T any](_ func() T, constant T) T { return constant }
 

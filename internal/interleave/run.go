@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Options of a Run.
@@ -16,6 +17,10 @@ type Options struct {
 
 	// IsLate lets time pass while goroutines can go on, so that timeouts fall due.
 	IsLate bool
+
+	// Patience is how long it may take until a goroutine can go on, where the program has no reason to
+	// wait longer: a wake was lost, and a ticker would make up for it. 0: as long as it takes.
+	Patience time.Duration
 
 	// Choices is what happens instead of what Seed chooses, as Shrink returns it: the running
 	// goroutine goes on wherever they say nothing. Nil: Seed chooses.
@@ -30,6 +35,7 @@ type Kind string
 // Kinds of findings.
 const (
 	Standstill Kind = "no goroutine can go on, and nothing is due"
+	Overdue    Kind = "no goroutine can go on, and nothing is due soon"
 	Endless    Kind = "the program does not end"
 	Panic      Kind = "panic"
 	Leak       Kind = "goroutines or timers are left"

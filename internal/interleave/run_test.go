@@ -122,3 +122,18 @@ func TestSpeed(t *testing.T) {
 	})
 	t.Log(r.Steps, time.Since(start)/time.Duration(r.Steps), newWalk(0, false))
 }
+
+// A ticker that makes up for a lost wake hides it, unless the program has no reason to wait so long.
+func TestPatience(t *testing.T) {
+	program := func() {
+		woken := make(chan struct{}, 1)
+		ticker := AfterFunc(4*time.Second, func() { woken <- struct{}{} })
+		defer ticker.Stop()
+		Receive(woken)
+	}
+	require.Nil(t, Run(t, Options{Seed: 1}, program).Finding)
+	require.Nil(t, Run(t, Options{Seed: 1, Patience: 5 * time.Second}, program).Finding)
+	f := Run(t, Options{Seed: 1, Patience: 2 * time.Second}, program).Finding
+	require.NotNil(t, f)
+	require.Equal(t, Overdue, f.Kind)
+}

@@ -14,6 +14,9 @@ const IsOn = false
 // LookEvery is how many turns a polling loop makes from one look at other words to the next.
 const LookEvery = 64
 
+// Chunk is how many bytes a rank reduces or copies from one look at the group to the next.
+const Chunk = 256 << 10
+
 // Fact returns what measure finds out about this machine. Under a seed it returns a constant
 // instead, and measures nothing.
 func Fact[T any](measure func() T, _ T) T { return measure() }

@@ -49,7 +49,7 @@ var rules = []rule{
 	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "topology", "transport", "transport/...", "test/calls", "internal/launchenv", "internal/library"}, []string{testify},
 		"the suite runs its subject on real transports, and shows its stacks"},
 	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
-	{"ccl/internal/reducer", []string{"transport", "internal/reduce", "internal/memory"}, nil, "it reduces bytes, of whichever call"},
+	{"ccl/internal/reducer", []string{"internal/interleave", "transport", "internal/reduce", "internal/memory"}, nil, "it reduces bytes, of whichever call"},
 	{"ccl/internal/verbs", []string{"internal/library"}, nil, "it looks for the kernel's line among those of Go and goccl"},
 	{"ccl/internal/...", []string{"transport", "internal/interleave"}, nil, "the engine's parts know neither element types nor communicators"},
 	{"ccl", []string{"ccl/internal/...", "bytesize", "half", "topology", "transport", "internal/reduce", "internal/memory", "internal/params", "internal/text", "internal/flight", "internal/library", "internal/interleave"}, nil,

@@ -26,8 +26,10 @@ func runDepartures(t *testing.T, seed uint64, o interleave.Options) (interleave.
 	accounts, errs := make([]*stress.Account, ranks), make([]error, ranks)
 	waiting := d.machine()
 
+	o.Patience = patience
+	var eps endpoints
 	r := interleave.Run(t, o, func() {
-		each(local.NewWaiting(ranks, waiting), func(rank int, ep transport.Endpoint) {
+		each(eps.watch(local.NewWaiting(ranks, waiting)), func(rank int, ep transport.Endpoint) {
 			c, err := ccl.New(context.Background(), ep)
 			if err == nil {
 				accounts[rank], err = p.Run(context.Background(), c, stress.Exits{})
@@ -44,8 +46,13 @@ func runDepartures(t *testing.T, seed uint64, o interleave.Options) (interleave.
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
-	return r, p.Check(accounts)
+	return r, errors.Join(p.Check(accounts), eps.check())
 }
+
+// patience is longer than ranks wait in programs without timeouts that fall due: for a moment, a
+// message that does not come, or the failure that has ended a context. The tick of a rank's ticker is
+// later.
+const patience = 2 * time.Second
 
 // runProgram runs a program of calls, messages and groups on goroutines, in which nothing fails.
 func runProgram(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
@@ -55,8 +62,10 @@ func runProgram(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 	errs := make([]error, ranks)
 	waiting := d.machine()
 
+	o.Patience = patience
+	var eps endpoints
 	r := interleave.Run(t, o, func() {
-		each(local.NewWaiting(ranks, waiting), func(rank int, ep transport.Endpoint) {
+		each(eps.watch(local.NewWaiting(ranks, waiting)), func(rank int, ep transport.Endpoint) {
 			c, err := ccl.New(context.Background(), ep)
 			if err == nil {
 				err = errors.Join(p.Run(context.Background(), c), c.Close())
@@ -64,6 +73,9 @@ func runProgram(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 			errs[rank] = err
 		})
 	})
+	if r.Finding == nil {
+		errs = append(errs, eps.check())
+	}
 	return r, errors.Join(errs...)
 }
 

@@ -10,8 +10,8 @@ import (
 
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
-	"departures": 0x2d68caf60a50f1dc,
-	"programs":   0x9dd24a67e33ca674,
+	"departures": 0xb5ca792881080c9d,
+	"programs":   0x9c6d3deca9fc15e3,
 }
 
 const hashed = 25

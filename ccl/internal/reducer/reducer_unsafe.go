@@ -13,6 +13,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/internal/reduce"
 	"github.com/goccl/goccl/transport"
@@ -21,10 +22,10 @@ import (
 const (
 	// chunkBytes bounds the bytes, counted over all buffers, between two tests of whether the
 	// group has failed.
-	chunkBytes = 256 << 10
+	chunkBytes = interleave.Chunk
 	// userTile is the number of bytes of every buffer that a user's operation finishes before it
 	// continues with the next ones.
-	userTile = 4096
+	userTile = min(4096, chunkBytes)
 	// padBytes keep other memory off the cache lines that a call writes.
 	padBytes = 128
 )
