@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test long race mpi suites seeds seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test long race mpi suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -54,6 +54,9 @@ JOBS = $(GO) test -tags interleave -count=1 -v -cpu 1 -timeout 24h -run '^TestJo
 
 seeds: ## run jobs under seeds, one step at a time (ARGS='-seed N -count M')
 	$(JOBS) $(ARGS)
+
+seed-mutants: ## put defects back, one at a time, and find each by seeds (ARGS='-mutant NAME -count N')
+	$(GO) test -tags interleave,mutants -count=1 -v -cpu 1 -timeout 24h -run '^TestMutants$$' ./test/seeds -args -count 100000 $(ARGS)
 
 seed-night: ## run a million jobs under seeds, in as many processes as there are processors (SEED=N is the first)
 	@n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); each=$$((1000000 / n)); \

@@ -1,0 +1,229 @@
+//go:build interleave && mutants
+
+package seeds
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
+)
+
+var (
+	onlyMutant = flag.String("mutant", "", "only mutants whose name matches this regular expression")
+	update     = flag.Bool("update", false, "write testdata/mutants-found.txt")
+)
+
+// switchOn is the file that a program with mutants has in package interleave.
+const switchOn = `package interleave
+
+import (
+	"os"
+	"unsafe"
+)
+
+// Mutant is the mutant that is switched on.
+var Mutant = os.Getenv("SEEDS_MUTANT")
+
+// Plain returns the word as one that is no atomic one.
+func (w *Bool) Plain() *uint32   { return (*uint32)(unsafe.Pointer(w)) }
+func (w *Int64) Plain() *int64   { return (*int64)(unsafe.Pointer(w)) }
+func (w *Uint64) Plain() *uint64 { return (*uint64)(unsafe.Pointer(w)) }
+func (p *Pointer[T]) Plain() **T { return (**T)(unsafe.Pointer(p)) }
+`
+
+// TestMutants puts each defect back, runs jobs until one finds it, and prints a table.
+func TestMutants(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readMutants(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile(*onlyMutant)
+	var chosen []*mutant
+	for _, m := range all {
+		if pattern.MatchString(m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+
+	results := map[*mutant]hunted{}
+	for _, set := range batches(chosen) {
+		program := buildMutants(t, root, set)
+		for _, m := range set {
+			h := hunt(t, program, m)
+			results[m] = h
+			fmt.Printf("%-24s %8s %6.1fs  %s\n", m.name, h.at(), h.took.Seconds(), h.what)
+			if isMissed := h.seed == 0; isMissed && m.missed == "" {
+				t.Errorf("mutant %s is not found", m.name)
+			}
+		}
+	}
+	if *update {
+		writeFound(t, chosen, results)
+	}
+}
+
+// buildMutants builds a program of this package's tests with a set of mutants.
+func buildMutants(t *testing.T, root string, set []*mutant) (program string) {
+	dir := t.TempDir()
+	files, err := compose(root, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["internal/interleave/mutant.go"] = switchOn
+	replaced := map[string]string{}
+	for name, text := range files {
+		path := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replaced[filepath.Join(root, name)] = path
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	program = filepath.Join(dir, "seeds.test")
+	args := []string{"test", "-c", "-tags", "interleave,mutants", "-overlay", list, "-o", program}
+	cgo := "CGO_ENABLED=0"
+	if set[0].isRace {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	build := exec.Command("go", append(args, ".")...)
+	build.Env = append(os.Environ(), cgo)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%.4000s", err, out)
+	}
+	return program
+}
+
+// hunted is how a mutant was found.
+type hunted struct {
+	seed uint64 // 0: it was not
+	jobs int
+	what string // the first line that names a rank, or the first
+	took time.Duration
+}
+
+func (h *hunted) at() string {
+	if h.seed == 0 {
+		return "missed"
+	}
+	return strconv.FormatUint(h.seed, 10)
+}
+
+// hunt runs the program with one mutant switched on.
+func hunt(t *testing.T, program string, m *mutant) (h hunted) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	kind := m.kind
+	if *onlyKind != "" {
+		kind = *onlyKind
+	}
+	run := exec.CommandContext(ctx, program, "-test.run", "^TestFirst$", "-test.timeout", "0",
+		"-seed", fmt.Sprint(*firstSeed), "-count", fmt.Sprint(*jobs), "-kind", strings.TrimSuffix(kind, "any"))
+	run.Env = append(os.Environ(), "SEEDS_MUTANT="+m.name)
+
+	start := time.Now()
+	out, err := run.CombinedOutput()
+	h.took = time.Since(start)
+	if err == nil {
+		h.what = fmt.Sprintf("nothing in %d seeds", *jobs)
+		return h
+	}
+
+	if i := bytes.LastIndex(out, []byte("\nat ")); i >= 0 {
+		_, _ = fmt.Sscan(string(out[i+4:]), &h.seed)
+		out = out[i+1:]
+	}
+	h.what = sentenceOf(string(out))
+	if ctx.Err() != nil {
+		h.seed, h.what = 0, "hangs: "+h.what
+	}
+	if *onlyMutant != "" {
+		t.Logf("%s:\n%.6000s", m.name, out)
+	}
+	return h
+}
+
+// sentenceOf returns the line of a report that says what is wrong.
+func sentenceOf(report string) string {
+	var first string
+	for line := range strings.Lines(report) {
+		line = strings.TrimSpace(line)
+		if _, what, ok := strings.Cut(line, "found: "); ok {
+			line = what
+		} else if first == "" && !strings.HasPrefix(line, "panic: ") && !strings.Contains(line, "DATA RACE") {
+			continue
+		}
+		if first == "" {
+			first = line
+		}
+		if strings.Contains(line, "rank ") {
+			if line != first {
+				line = first + ": " + line
+			}
+			return fmt.Sprintf("%.160s", line)
+		}
+	}
+	return fmt.Sprintf("%.160s", first)
+}
+
+// TestFirst runs jobs until one is wrong. It is for TestMutants.
+func TestFirst(t *testing.T) {
+	for i := range uint64(*jobs) {
+		seed := *firstSeed + i
+		fmt.Printf("\nat %d\n", seed)
+		r, err := kindOf(seed).run(t, seed, interleave.Options{Seed: seed})
+		if r.Finding != nil {
+			err = r.Finding
+		}
+		if err != nil {
+			t.Fatalf("found: %v", err)
+		}
+		if t.Failed() { // by a race
+			return
+		}
+	}
+}
+
+// writeFound writes the table of what was found.
+func writeFound(t *testing.T, all []*mutant, results map[*mutant]hunted) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by make seed-mutants ARGS=-update. From seed %d on; mutants.txt has the edits.\n", *firstSeed)
+	missed := 0
+	for _, m := range all {
+		h := results[m]
+		fmt.Fprintf(&b, "\n%s, of %s: %s\n", m.name, m.of, m.breaks)
+		if h.seed != 0 {
+			fmt.Fprintf(&b, "\tfound at seed %d: %s\n", h.seed, h.what)
+			continue
+		}
+		missed++
+		fmt.Fprintf(&b, "\tnot found, in %s: %s\n", h.what, m.missed)
+	}
+	fmt.Fprintf(&b, "\n%d of %d are found.\n", len(all)-missed, len(all))
+	if err := os.WriteFile(filepath.Join("testdata", "mutants-found.txt"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
