@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -189,5 +190,40 @@ func TestAnySourceGetsTheMessageThatHasBegun(t *testing.T) {
 	require.NoError(t, recv.wait(t))
 	var lost *transport.PeerLostError
 	require.ErrorAs(t, start(e, false, AnySource, make([]byte, 16)).wait(t), &lost)
+	require.False(t, eps[0].Failed())
+}
+
+// leaving is an endpoint that its rank closes once it has taken a part of a message.
+type leaving struct{ transport.Endpoint }
+
+type leavingP2P struct {
+	transport.P2P
+	hasTaken *interleave.Bool
+}
+
+func (ep leaving) P2P() transport.P2P { return leavingP2P{ep.Endpoint.P2P(), new(interleave.Bool)} }
+
+func (l leavingP2P) Take(from int) {
+	l.P2P.Take(from)
+	l.hasTaken.Store(true)
+	l.P2P.Wake()
+}
+
+func (l leavingP2P) Lost(int) error {
+	if l.hasTaken.Load() {
+		return transport.ErrClosed
+	}
+	return nil
+}
+
+// A rank that leaves in the middle of a message does not fail the group: the others learn that it
+// has left.
+func TestLeavingInAMessage(t *testing.T) {
+	eps := local.New(2)
+	recv := start(engine(leaving{eps[1]}), false, 0, make([]byte, 16))
+	_, ok, err := eps[0].P2P().TryPut(1, &transport.Message{Bytes: make([]byte, 8), Total: 16, Seq: 3, Clock: 1})
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.ErrorIs(t, recv.wait(t), transport.ErrClosed)
 	require.False(t, eps[0].Failed())
 }

@@ -104,6 +104,10 @@ func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
 // receive has failed because its sender is lost, nothing more of this sender is received: it
 // may still send while it closes, and a later receive would get the message of this one.
 func (e *Engine) giveUp(t *Transfer, err error) {
+	if errors.Is(err, transport.ErrClosed) { // meanwhile: the others learn that this rank has left
+		e.endAll(err)
+		return
+	}
 	if _, timeout := errors.AsType[*transport.TimeoutError](err); timeout {
 		if e.ep.Failed() { // meanwhile: the ranks that err names may have stopped waiting because of it
 			e.endAll(e.group.FailureCause())
