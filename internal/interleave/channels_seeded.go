@@ -49,6 +49,7 @@ func Receive[A any](a <-chan A) {
 	if s := active(); s != nil {
 		(&channels[A, A, A, A]{a: a}).first(s)
 	}
+	giveUpAtEnd(!isOpen(a))
 	<-a
 }
 
@@ -82,6 +83,7 @@ func FirstOfFour[A, B, C, D any](a <-chan A, b <-chan B, c <-chan C, d <-chan D)
 		return i
 	}
 
+	giveUpAtEnd(!isOpen(a) && !isOpen(b) && !isOpen(c) && !isOpen(d))
 	select {
 	case <-a:
 		return 0

@@ -14,6 +14,8 @@
 //     changed, or its poll is ended.
 //   - Time stands still while a goroutine can go on. It advances to what is due next when none
 //     can, or, if the options say so, when that is drawn.
+//   - Goroutines of one label are a process that can be killed or stopped. The system call by which
+//     it sleeps on a word of shared memory is a step.
 //   - A program in which no goroutine can go on, and nothing is due, has come to a standstill. Run
 //     says so at once, with what each goroutine waits for.
 //

@@ -21,6 +21,7 @@ func (m *Mutex) Lock() {
 			s.block((*freeMutex)(m), "a lock")
 		}
 	}
+	giveUpAtEnd(m.isLocked())
 	m.real.Lock()
 	m.setHeld(true)
 }
@@ -70,6 +71,7 @@ func (m *RWMutex) Lock() {
 			s.block((*unused)(m), "a lock")
 		}
 	}
+	giveUpAtEnd(!(*unused)(m).isTrue())
 	m.real.Lock()
 	m.count(0, true)
 }
@@ -91,6 +93,7 @@ func (m *RWMutex) RLock() {
 			s.block((*unwritten)(m), "a lock")
 		}
 	}
+	giveUpAtEnd(!(*unwritten)(m).isTrue())
 	m.real.RLock()
 	m.count(1, false)
 }
@@ -142,6 +145,7 @@ func (c *Cond) outside() *sync.Cond {
 func (c *Cond) Wait() {
 	s := active()
 	if s == nil {
+		giveUpAtEnd(true)
 		c.outside().Wait()
 		return
 	}
@@ -245,6 +249,7 @@ func (g *WaitGroup) Wait() {
 		s.step()
 		s.block((*finished)(g), "a group of goroutines")
 	}
+	giveUpAtEnd(!(*finished)(g).isTrue())
 	g.real.Wait()
 }
 

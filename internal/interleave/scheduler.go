@@ -2,7 +2,10 @@
 
 package interleave
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // running is the scheduler of the current Run.
 var running *scheduler
@@ -23,6 +26,7 @@ type scheduler struct {
 	ready   []*task       // scratch
 
 	calendar calendar
+	sleepers *sleeper
 
 	steps   int
 	limit   int
@@ -50,6 +54,14 @@ func active() *scheduler {
 
 //go:norace
 func isEnding() bool { return running != nil && running.isOver }
+
+// giveUpAtEnd ends the goroutine if it would wait although the program is over: in a deferred
+// function of a task that was killed or stood still.
+func giveUpAtEnd(wouldWait bool) {
+	if wouldWait && isEnding() {
+		runtime.Goexit()
+	}
+}
 
 //go:norace
 func (s *scheduler) isEnding() bool { return s.isOver }

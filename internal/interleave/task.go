@@ -56,6 +56,7 @@ func (t *task) run(f func()) {
 		close(t.ended)
 	}()
 
+	debug.SetPanicOnFault(true) // memory that was given back is not there
 	t.await()
 	f()
 }

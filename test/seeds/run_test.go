@@ -34,6 +34,7 @@ var kinds = []kind{
 	{"spawn", runSpawn},
 	{"operators", runOperators},
 	{"training", runTraining},
+	{"processes", runProcesses},
 }
 
 // kindOf returns the kind of a seed's job.

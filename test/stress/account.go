@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -38,6 +39,7 @@ type Outcome struct {
 	Lost   []int  // or PeerLostError with this rank of the job,
 	By     []int  // or AbortedError with this one,
 	Left   []int  // or TimeoutError of a receive from any rank, with these that have left
+	Late   []int  // or TimeoutError with these that are missing or behind
 	Failed bool   // the group had failed by then
 }
 
@@ -59,10 +61,11 @@ type Account struct {
 	Left       []*Leaving // by the number of the group; nil: the rank is not in it, or has not left
 	Violations []string   // violations that the rank has seen by itself
 
-	mu    interleave.Mutex
-	works []*started
-	looks []func()
-	watch interleave.WaitGroup
+	isStalled bool
+	mu        interleave.Mutex
+	works     []*started
+	looks     []func()
+	watch     interleave.WaitGroup
 }
 
 func (a *Account) report(format string, args ...any) {
@@ -169,6 +172,10 @@ func (o *Outcome) blame(g *group, err error) {
 		for _, r := range e.Left {
 			o.Left = append(o.Left, rank(r)...)
 		}
+
+		for _, r := range slices.Concat(e.Missing, e.Behind) {
+			o.Late = append(o.Late, rank(r)...)
+		}
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)
 	}
@@ -192,12 +199,17 @@ func (a *Account) await(b *started) {
 }
 
 // Settle notes the outcomes of all started operations, and checks the buffers a last time. The
-// rank must have left all its groups.
+// rank must have left all its groups. Without patience it waits without limit.
 func (a *Account) Settle(patience time.Duration) {
-	limit := interleave.NewTimer(patience)
-	defer limit.Stop()
+	var limit <-chan time.Time
+	if patience > 0 {
+		t := interleave.NewTimer(patience)
+		defer t.Stop()
+		limit = t.C
+	}
+
 	for _, b := range a.works {
-		if interleave.First(b.work.Done(), limit.C) == 1 {
+		if interleave.First(b.work.Done(), limit) == 1 {
 			a.report("no end: %s, a Work, has neither a result nor an error", b.ending.text())
 			return
 		}
@@ -245,6 +257,11 @@ func (c *checking) report(rank int, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("program %d, rank %d: "+format, append([]any{c.program.program.seed, rank}, args...)...))
 }
 
+// isLate reports whether a rank has stood still for longer than calls wait.
+func (c *checking) isLate() bool {
+	return slices.ContainsFunc(c.accounts, func(a *Account) bool { return a.isStalled })
+}
+
 func (o *Outcome) String() string {
 	text := fmt.Sprintf("event %d, %s", o.Event, o.Kind)
 	if o.Kind != Call {
@@ -283,6 +300,16 @@ func (c *checking) names(a *Account, o *Outcome) {
 				c.report(a.Rank, "names: %v names rank %d of the job, which has not left", o, r)
 			}
 		}
+	case o.Late != nil:
+		isLate := func(r int) bool { return r >= 0 && c.accounts[r].isStalled }
+		// A rank may be missing in one group because it waits for a late one in another, or in a
+		// message because it waits in a call.
+		isCertain := o.Kind == Call && len(c.program.groups) == 1
+		if !slices.ContainsFunc(o.Late, isLate) && (isCertain || !c.isLate()) {
+			c.report(a.Rank, "names: %v names no rank that was late", o)
+		}
+	case c.isLate() && strings.Contains(o.Err, "still runs: timed out"): // behind a call that waits for a rank
+	case c.isLate() && o.Kind != Call: // a receive may get the message of one that has timed out
 	default:
 		c.report(a.Rank, "names: %v is not an error of a departure", o)
 	}
@@ -303,13 +330,13 @@ func (c *checking) calls(g *group) {
 			byEvent[o.Event][rank] = o
 		}
 	}
-	whole := true              // so far all ranks have made all calls, and none has left during one
+	whole := !c.isLate()       // so far all ranks have made all calls, and none has left during one
 	failed := map[int]string{} // by rank: why it makes no further call
 	for _, event := range slices.Sorted(maps.Keys(byEvent)) {
 		of := byEvent[event]
 		for _, rank := range g.members {
 			o := of[rank]
-			if o == nil {
+			if o == nil && c.accounts[rank].Way != Kill { // a process may die after the call, before it notes it
 				failed[rank] = cmp.Or(failed[rank], fmt.Sprintf("did not make the call of event %d", event))
 			}
 			whole = whole && o != nil && c.untorn(rank, o)
@@ -372,7 +399,9 @@ func (c *checking) messages() {
 	each(Send, func(_ *Account, k key, o *Outcome) { sent[k] = o })
 	each(Recv, func(a *Account, k key, o *Outcome) {
 		l := a.Left[o.Group]
-		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && (l == nil || o.At <= l.Started) {
+		// A receive from any rank ends when one has died, whichever would have sent.
+		ofAnother := o.Lost != nil && o.Lost[0] != o.From && o.Lost[0] >= 0 && c.accounts[o.Lost[0]].Way == Kill
+		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && !ofAnother && (l == nil || o.At <= l.Started) {
 			c.report(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
 		}
 	})

@@ -20,6 +20,7 @@ const (
 	Destroy Way = "destroy" // Exits.Destroy, once for all groups
 	Return  Way = "return"  // the caller of Run ends the rank's worker without an error
 	Fail    Way = "fail"    // the same with an error, which aborts the rank's groups
+	Kill    Way = "kill"    // its process ends, by Departures.Kill
 )
 
 // Departures are random programs in which ranks leave at random moments.
@@ -45,6 +46,7 @@ type leave struct {
 type Exits struct {
 	NewGroup func(ranks []int) (c *ccl.Communicator, leave func() error, err error)
 	Destroy  func() error
+	Account  *Account // of Run; nil: a new one
 }
 
 // NewDepartures draws a program in which ranks leave in the given ways.
@@ -153,13 +155,20 @@ func (d *drawing) leave(g *group, ways []Way) leave {
 	return l
 }
 
+// NewAccount returns a rank's account, for Exits.
+func (p *Departures) NewAccount(rank int) *Account {
+	return &Account{Rank: rank, Left: make([]*Leaving, len(p.groups))}
+}
+
 // Run does the part of one rank. all is its communicator, with the program's number of
 // ranks. Run returns the rank's account, and an error if a group could not be made. If the
 // account's Way is Return or Fail the caller must then end the rank's worker in that way.
 // After that it must settle the account.
 func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits) (*Account, error) {
-	rank := all.Rank()
-	a := &Account{Rank: rank, Left: make([]*Leaving, len(p.groups))}
+	rank, a := all.Rank(), exits.Account
+	if a == nil {
+		a = p.NewAccount(rank)
+	}
 	r := &run{ctx: ctx, rank: rank, groups: map[*group]*ccl.Communicator{p.program.all: all}, notes: a}
 	x := &exiting{run: r, program: p, exits: exits, leave: map[*group]func() error{p.program.all: all.Close}}
 	parts := p.program.parts[rank]
@@ -168,13 +177,8 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 		todo[i] = parts[i].ready()
 	}
 
-	for _, g := range p.groups[1:] {
-		if err := x.open(g); err != nil {
-			return a, err
-		}
-	}
-	if err := all.Barrier(ctx); err != nil {
-		return a, fmt.Errorf("the first barrier: %w", err)
+	if err := x.begin(); err != nil {
+		return a, errors.Join(err, x.giveUp())
 	}
 
 	leaves, stop := p.leaves[rank], -1
@@ -204,6 +208,20 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 	return a, nil
 }
 
+// Kill notes that the process of a rank has been killed, in the middle of Run or before. No other
+// goroutine uses the account any more.
+func (p *Departures) Kill(a *Account) {
+	a.Way = Kill
+	for i, g := range p.groups {
+		if a.Left[i] == nil && slices.Contains(g.members, a.Rank) {
+			a.Left[i] = &Leaving{Way: Kill, Started: interleave.Moment()}
+		}
+	}
+}
+
+// Stall notes that the process of a rank stands still for longer than calls wait.
+func (a *Account) Stall() { a.isStalled = true }
+
 // exiting is a rank that leaves.
 type exiting struct {
 	*run
@@ -211,6 +229,31 @@ type exiting struct {
 	exits   Exits
 	leave   map[*group]func() error
 	beside  interleave.WaitGroup
+}
+
+// begin makes the groups.
+func (x *exiting) begin() error {
+	groups := x.program.groups
+	for _, g := range groups[1:] {
+		if err := x.open(g); err != nil {
+			return err
+		}
+	}
+	if err := x.groups[groups[0]].Barrier(x.ctx); err != nil {
+		return fmt.Errorf("the first barrier: %w", err)
+	}
+	return nil
+}
+
+// giveUp leaves the groups that were made.
+func (x *exiting) giveUp() (err error) {
+	x.notes.leave(x.program.groups, Close)
+	for _, g := range x.program.groups {
+		if leave := x.leave[g]; leave != nil {
+			err = errors.Join(err, leave())
+		}
+	}
+	return err
 }
 
 func (x *exiting) open(g *group) error {

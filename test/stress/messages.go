@@ -169,6 +169,10 @@ func (n numbers[T]) fromAny(d *drawing, g *group) {
 
 		for {
 			source, err = ccl.Recv(r.ctx, r.groups[g], x, ccl.AnySource, tag, ccl.WithTimeout(anyTimeout))
+			// A death ends a receive from any rank, whichever would have sent.
+			if lost, ok := errors.AsType[*transport.PeerLostError](err); ok && lost.Rank != from {
+				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
+			}
 			late, ok := errors.AsType[*transport.TimeoutError](err)
 			if !ok || slices.Contains(late.Left, from) || r.groups[g].Err() != nil {
 				return r.ended(e, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,6 +22,10 @@ type lostCore uint64
 
 // LostCore implements groupsync.Processes.
 func (p *processes) LostCore(rank int) {
+	if interleave.IsSeeded() {
+		return
+	}
+
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	lost := currentCore()

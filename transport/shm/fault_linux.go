@@ -37,7 +37,7 @@ func (a arena) guarded(f func()) (err error) {
 // vanished returns errGone if the recovered value v is a fault in the arena.
 func (a arena) vanished(v any) error {
 	if fault, ok := v.(interface{ Addr() uintptr }); ok {
-		if off, ok := a.offsetOf(fault.Addr()); ok {
+		if off, ok := a.offsetOf(fault.Addr()); ok && !a.isForbidden() {
 			return fmt.Errorf("%w (found at offset %d of %d)", errGone, off, a.size)
 		}
 	}

@@ -4,6 +4,7 @@ package shm
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 	"unsafe"
 
@@ -47,7 +48,7 @@ func (p *processes) Wake(sleeper int) {
 	// A sleeper on memory that is gone notices it by itself.
 	_ = file.guarded(func() {
 		if token := p.tokens[sleeper]; token.Swap(oneToken) == asleep {
-			futex(token, futexWake, 1, nil)
+			p.wake(sleeper)
 		}
 	})
 }
@@ -60,8 +61,7 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	}
 	token := p.tokens[sleeper]
 	if token.CompareAndSwap(noToken, asleep) {
-		timeout := unix.NsecToTimespec(maxSleep.Nanoseconds())
-		futex(token, futexWait, asleep, &timeout)
+		p.sleep(sleeper)
 	}
 	return token.Swap(noToken) == oneToken
 }
@@ -72,6 +72,9 @@ func (p *processes) Asleep(sleeper int) bool { return p.tokens[sleeper].Load() =
 // Yield implements groupsync.Processes. It makes a raw system call; for any other the Go runtime
 // would hand this goroutine's processor to another thread and wake that thread.
 func (p *processes) Yield() bool {
+	if interleave.IsSeeded() {
+		return !interleave.PollEnds()
+	}
 	start := time.Now()
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // it cannot fail
 	return time.Since(start) < maxYield
@@ -80,6 +83,30 @@ func (p *processes) Yield() bool {
 // Dead implements groupsync.Processes.
 func (p *processes) Dead(rank int) (pid int, dead bool) {
 	return p.segment.pid(rank), !p.segment.isAlive(rank)
+}
+
+// sleep lets this process sleep while a sleeper's token is marked asleep, for maxSleep at most.
+func (p *processes) sleep(sleeper int) {
+	if interleave.IsSeeded() {
+		interleave.FutexWait(p.tokens[sleeper], asleep, p.key(sleeper), maxSleep)
+		return
+	}
+	timeout := unix.NsecToTimespec(maxSleep.Nanoseconds())
+	futex(p.tokens[sleeper], futexWait, asleep, &timeout)
+}
+
+// wake wakes the process that sleeps on a sleeper's token.
+func (p *processes) wake(sleeper int) {
+	if interleave.IsSeeded() {
+		interleave.FutexWake(p.key(sleeper))
+		return
+	}
+	futex(p.tokens[sleeper], futexWake, 1, nil)
+}
+
+// key is the same in all processes for a sleeper's token.
+func (p *processes) key(sleeper int) uint64 {
+	return binary.NativeEndian.Uint64(p.segment.header.id[:]) + uint64(sleeper)
 }
 
 // The operations of the system call, in their variants for memory shared between processes.

@@ -178,10 +178,7 @@ func (w *waiting) pause() bool {
 	w.last = min(max(2*w.last, firstPause), longestPause)
 	t := interleave.NewTimer(w.last)
 	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-w.ctx.Done():
-	}
+	interleave.First(t.C, w.ctx.Done())
 	return w.ctx.Err() == nil
 }
 

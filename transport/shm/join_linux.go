@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
@@ -46,7 +45,9 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	}
 
 	waiting, stop := watched(ctx, h.checkNotice)
-	ep, err := join(waiting, j, g, func(s *segment) bool { return j.Size <= usableCores(s, j.Size) })
+	ep, err := join(waiting, j, g, func(s *segment) bool {
+		return j.Size <= interleave.Fact(func() int { return usableCores(s, j.Size) }, interleave.Processors())
+	})
 	stop()
 	if err != nil {
 		h.postNotice(ctx, j.Rank, err)
@@ -100,27 +101,6 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	return m, nil
 }
 
-// usableCores returns how many cores the ranks together may use. Each rank may be bound to some
-// cores. If GOMAXPROCS is below the number of cores, it limits all ranks together, since it then
-// reflects a CPU quota that they share.
-func usableCores(s *segment, ranks int) int {
-	var all unix.CPUSet
-	for rank := range ranks {
-		var allowed unix.CPUSet
-		if unix.SchedGetaffinity(s.pid(rank), &allowed) != nil { // it has ended, or lives in another pid namespace
-			continue
-		}
-		for i := range all {
-			all[i] |= allowed[i]
-		}
-	}
-	cores := max(all.Count(), runtime.NumCPU())
-	if limit := runtime.GOMAXPROCS(0); limit < runtime.NumCPU() {
-		return min(cores, limit)
-	}
-	return cores
-}
-
 // watched returns a context that ends soon after gone returns an error, with that error as its
 // cause. gone is not called after stop has returned.
 func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
@@ -132,11 +112,9 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 			if err := gone(); err != nil {
 				cancel(err)
 			}
-
-			select {
-			case <-ctx.Done():
-			case <-interleave.After(longestPause):
-			}
+			pause := interleave.NewTimer(longestPause)
+			interleave.First(ctx.Done(), pause.C)
+			pause.Stop()
 		}
 	})
 

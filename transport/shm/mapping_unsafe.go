@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +41,12 @@ func mapWith(fd, size, protection int) (arena, error) {
 }
 
 // unmap unmaps what mapFile has mapped.
-func (a arena) unmap() error { return unix.MunmapPtr(a.base, uintptr(a.size)) }
+func (a arena) unmap() error {
+	if interleave.IsSeeded() {
+		return a.forbid()
+	}
+	return unix.MunmapPtr(a.base, uintptr(a.size))
+}
 
 // blank replaces the mapping by private memory, all zero.
 func (a arena) blank() error {

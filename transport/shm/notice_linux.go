@@ -88,10 +88,7 @@ func (h header) postNotice(ctx context.Context, rank int, err error) {
 			posted = true
 			atPoint("noticed")
 		}
-		select {
-		case <-ctx.Done():
-		case <-interleave.After(longestPause):
-		}
+		interleave.First(ctx.Done(), interleave.After(longestPause))
 	}
 	if last, ok := readNotice(path); posted && ok && last.made == n.made && last.pid == n.pid {
 		_ = removeName(path) // if that fails it is a leftover

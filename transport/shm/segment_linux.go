@@ -125,6 +125,7 @@ func (s *segment) enter() error {
 	}
 
 	s.file.arena, s.arena = file, file.from(s.header.offset())
+	noteProcess(s)
 	return s.safely(func() error {
 		p := s.seat(s.rank)
 		p.start, p.pid = start, int32(os.Getpid())

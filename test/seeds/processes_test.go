@@ -1,0 +1,226 @@
+//go:build interleave && linux
+
+package seeds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/test/stress"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// directory is that of simulated processes, "" at first.
+var directory string
+
+// simulateProcesses prepares the processes of a job. Messages and inputs arrive in pieces.
+func simulateProcesses(t *testing.T, seed uint64) {
+	if directory == "" {
+		dir, err := os.MkdirTemp("/dev/shm", "goccl-seeds-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		directory = dir
+		t.Cleanup(func() {
+			directory = ""
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	shm.Simulate(directory, func(ranks int) shm.Geometry {
+		g := shm.SmallestGeometry(ranks)
+		g.Slot, g.Slots = []int{128, 1024}[seed/2%2], 1+int(seed/4%2)
+		g.Piece = []int{144, 1024, 4096}[seed/8%3]
+		g.Payload = []int{48, 600}[seed/24%2]
+		g.Pool = 2 * ranks * ranks * g.Slots * (g.Slot + 1024)
+		return g
+	})
+}
+
+// A process is a simulated process.
+type process struct {
+	label   string
+	account *stress.Account
+	isEnded bool
+	isDead  bool
+
+	hasJoined bool
+	err       error
+	ended     chan struct{} // closed when it has ended or is dead
+}
+
+func (p *process) end(isDead bool) {
+	if !p.isEnded {
+		p.isEnded, p.isDead = true, isDead
+		close(p.ended)
+	}
+}
+
+// An ending is what happens to a process: it is killed or stands still.
+type ending struct {
+	rank  int
+	step  int
+	stall time.Duration // 0: it is killed
+	bury  time.Duration // from its death until the system releases its locks
+}
+
+var processesConfig = func() *config.Config {
+	c, err := config.Parse("ccl.yaml", []byte("version: 1\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\n"+
+		"topology: {kind: ring_1d}\nrules: [{algorithm: direct}]\n"))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}()
+
+const callTimeout = 5 * time.Second
+
+func drawEndings(seed uint64, ranks int) (faults []ending) {
+	r := rand.New(rand.NewPCG(seed, 30))
+	for range []int{0, 1, 1, 1, 2}[r.IntN(5)] {
+		f := ending{rank: r.IntN(ranks), step: 300 << r.IntN(7)}
+		f.step += r.IntN(f.step)
+		switch r.IntN(6) {
+		case 0:
+			f.stall = time.Duration(1 + r.IntN(int(callTimeout/2)))
+		case 1:
+			f.stall = 5 * callTimeout
+		default:
+			f.bury = time.Duration(r.IntN(int(200*time.Millisecond))) * time.Duration(r.IntN(2))
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// runProcesses runs a program of calls and messages on processes, which leave, die and stand still.
+func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
+	simulateProcesses(t, seed)
+	ranks := 2 + int(seed%3)
+	p := stress.NewDepartures(seed, stress.Options{Ranks: ranks, Events: 10, Longest: 40, Algorithms: []string{"direct", "ring"}},
+		stress.Close, stress.Close, stress.Abort)
+	interleave.SetProcessors([]int{1, 8}[seed/3%2])
+	faults := drawEndings(seed, ranks)
+	isStalled := slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
+	o.IsLate = !isStalled && seed/6%2 == 0
+
+	timeout := callTimeout
+	if o.IsLate {
+		timeout = -1 // the clock runs ahead
+	}
+	settings, err := processesConfig.Resolve(config.Request{Ranks: ranks, Timeout: timeout})
+	if err != nil {
+		return interleave.Result{}, err
+	}
+
+	all := make([]*process, ranks)
+	r := interleave.Run(t, o, func() {
+		for rank := range all {
+			all[rank] = &process{label: fmt.Sprint("rank ", rank), account: p.NewAccount(rank), ended: make(chan struct{})}
+			interleave.Go(func() { all[rank].run(rank, ranks, settings, p) })
+		}
+		for _, f := range faults {
+			interleave.At(f.step, func() { f.happen(p, all[f.rank]) })
+		}
+		for _, q := range all {
+			interleave.Receive(q.ended)
+		}
+		for _, q := range all {
+			if !q.isDead {
+				q.account.Settle(0)
+			}
+		}
+	})
+	left := shm.EndSimulation(func(label string) bool {
+		return slices.ContainsFunc(all, func(q *process) bool { return q.label == label && q.isDead })
+	})
+	if r.Finding != nil {
+		return r, nil
+	}
+	err = errors.Join(left, checkProcesses(p, all, faults))
+	if err != nil {
+		err = fmt.Errorf("%v: %w", faults, err)
+	}
+	return r, err
+}
+
+func (q *process) run(rank, ranks int, s *config.Settings, p *stress.Departures) {
+	interleave.SetLabel(q.label)
+	ep, err := shm.Join(context.Background(), shm.Job{Name: "job", Rank: rank, Size: ranks})
+	var c *ccl.Communicator
+	if err == nil {
+		c, err = ccl.New(context.Background(), ep, ccl.WithSelector(s))
+	}
+	if err == nil {
+		q.hasJoined = true
+		_, err = p.Run(context.Background(), c, stress.Exits{Account: q.account})
+	}
+	q.err = err
+	q.end(false)
+}
+
+func (f ending) happen(p *stress.Departures, q *process) {
+	switch {
+	case q.isEnded:
+	case f.stall > 0:
+		if f.stall > callTimeout {
+			q.account.Stall()
+		}
+		interleave.Stall(q.label, f.stall)
+	default:
+		interleave.Kill(q.label)
+		p.Kill(q.account)
+		interleave.Sleep(f.bury)
+		shm.Bury(q.label)
+		q.end(true)
+	}
+}
+
+// checkProcesses checks how processes have ended.
+func checkProcesses(p *stress.Departures, all []*process, faults []ending) error {
+	accounts := make([]*stress.Account, len(all))
+	for rank, q := range all {
+		accounts[rank] = q.account
+	}
+	errs := []error{p.Check(accounts)}
+	// A rank that gives up leaves, and others may name it. In groups it has another number.
+	isFaulty := func(rank int) bool {
+		return all[rank].isDead || all[rank].err != nil || slices.ContainsFunc(faults, func(f ending) bool { return f.rank == rank && f.stall > callTimeout })
+	}
+	hasFault := slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) || slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
+	for rank, q := range all {
+		if q.err != nil && (!hasFault || !q.hasJoined && !namesOne(q.err, isFaulty)) {
+			errs = append(errs, fmt.Errorf("rank %d, before the program: %w", rank, q.err))
+		}
+	}
+
+	files, err := os.ReadDir(directory)
+	errs = append(errs, err)
+	for _, f := range files {
+		if err := os.RemoveAll(filepath.Join(directory, f.Name())); err != nil || !slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) {
+			errs = append(errs, fmt.Errorf("%s is left: %w", f.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// namesOne reports whether an error names a rank that has a ending.
+func namesOne(err error, isFaulty func(rank int) bool) bool {
+	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
+		return isFaulty(lost.Rank)
+	}
+	late, ok := errors.AsType[*transport.TimeoutError](err)
+	return ok && slices.ContainsFunc(slices.Concat(late.Missing, late.Behind), isFaulty)
+}
