@@ -64,6 +64,11 @@ func (g *ProcessGroup) GroupRank(global int) (int, error) {
 	if err := g.unmade(); err != nil {
 		return 0, err
 	}
+	return g.groupRank("dist.group_rank", global)
+}
+
+// groupRank is GroupRank for an operation, which its error names.
+func (g *ProcessGroup) groupRank(operation string, global int) (int, error) {
 	if g.isDefault() && global >= 0 && global < g.Size() {
 		return global, nil
 	}
@@ -73,7 +78,7 @@ func (g *ProcessGroup) GroupRank(global int) (int, error) {
 		}
 	}
 	return 0, &InvalidArgumentError{
-		Operation: "dist.group_rank",
+		Operation: operation,
 		Message:   fmt.Sprintf("%d is not in the group of %s", global, transport.RanksText(g.Ranks())),
 	}
 }

@@ -28,7 +28,7 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 		ranks = c.group.Ranks()
 	}
 
-	members, err := c.group.groupRanks(ranks)
+	members, err := c.group.groupRanks("dist.new_group", ranks)
 	if err != nil {
 		return nil, c.comm.Reject(c.ctx, err)
 	}
@@ -36,11 +36,11 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	return c.group.adopt(comm, err)
 }
 
-// groupRanks maps global ranks to group ranks.
-func (g *ProcessGroup) groupRanks(global []int) (ranks []int, err error) {
+// groupRanks maps global ranks to group ranks, for an operation.
+func (g *ProcessGroup) groupRanks(operation string, global []int) (ranks []int, err error) {
 	ranks = make([]int, len(global))
 	for i, r := range global {
-		if ranks[i], err = g.GroupRank(r); err != nil {
+		if ranks[i], err = g.groupRank(operation, r); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (group *Proces
 	list := make(map[int]int) // by rank
 	mapped := make([][]int, len(lists))
 	for i, ranks := range lists {
-		members, err := c.group.groupRanks(ranks)
+		members, err := c.group.groupRanks("dist.new_subgroups_by_enumeration", ranks)
 		if err != nil {
 			return nil, nil, c.comm.Reject(c.ctx, err)
 		}
