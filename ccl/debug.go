@@ -9,7 +9,7 @@ import (
 
 // With debug in the configuration an asynchronous call hashes its buffers when it is queued and
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
-// changed meanwhile. It also notes the line that started the call.
+// changed meanwhile; so does an Isend. It also notes the line that started the call.
 
 var seal = maphash.MakeSeed()
 
@@ -69,7 +69,7 @@ func (w *Work) checkAtTurn() error {
 	if !w.sums.on || w.sum(w.args.send, w.args.recv) == w.sums.all {
 		return nil
 	}
-	return w.args.changed("before the queued call ran")
+	return changed(w.args.coll.String(), "before the queued call ran")
 }
 
 // checkAtEnd returns an error if an input that is not also an output was changed while the call
@@ -79,11 +79,11 @@ func (w *Work) checkAtEnd() error {
 	if !w.sums.on || w.lists != nil && w.lists.tensors != nil || overlap(a.send.data, a.recv.data) || w.sum(a.send) == w.sums.inputs {
 		return nil
 	}
-	return a.changed("while the call ran")
+	return changed(a.coll.String(), "while the call ran")
 }
 
-func (a *arguments) changed(when string) error {
-	return &InvalidArgumentError{a.coll.String(), "a buffer was changed after the call was started and " + when +
+func changed(operation, when string) error {
+	return &InvalidArgumentError{operation, "a buffer was changed after the call was started and " + when +
 		"; buffers belong to the call until its Work is done (found because of defaults.debug)"}
 }
 

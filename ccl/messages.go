@@ -244,6 +244,10 @@ func (ms *messages) start(ctx context.Context, r p2p.Request, opts []CallOption)
 		m.ranks = ms.engine.global
 	}
 	m.record = ms.engine.records.recordMessage(&r, o.label)
+
+	if ms.engine.isDebug && r.Sending {
+		m.sums = sums{on: true, inputs: m.sum(Buffer{data: r.Data})}
+	}
 	ms.started.add(m)
 	ms.moving.Start(&m.Transfer)
 	return &m.Work
@@ -290,6 +294,8 @@ func (m *message) Ended(cause error) {
 	if m.started {
 		if cause != nil {
 			err = m.failed(cause)
+		} else if m.sums.on && m.sum(Buffer{data: m.Data}) != m.sums.inputs {
+			err = newCallError("send", &m.opts, changed("send", "before the message was received"))
 		}
 
 		m.messages.started.remove(m)
