@@ -68,7 +68,7 @@ var rules = []rule{
 	{"ddp", []string{"dist", "ccl", "ccl/agree", "half", "internal/atomicfile", "internal/failure", "internal/jsonfloat", "internal/interleave"}, nil, "a training program could have written it"},
 	{"test/calls", []string{"ccl", "half", "transport", "internal/interleave"}, nil, "its results follow from definitions, not from algorithms"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive", "transport", "internal/rowmajor", "test/calls", "internal/interleave"}, nil, "random programs use what users' programs use, and transport names the errors"},
-	{"test/seeds", nil, nil, "its tests are programs of users, whose order a seed chooses"},
+	{"test/seeds", []string{"dist", "ccl", "ccl/config", "internal/interleave"}, nil, "its tests are programs of users, whose order a seed chooses"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/mpi", []string{"dist", "ccl", "half", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/golden", nil, nil, "it keeps texts, of whichever package"},

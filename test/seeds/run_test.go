@@ -35,6 +35,7 @@ var kinds = []kind{
 	{"operators", runOperators},
 	{"training", runTraining},
 	{"processes", runProcesses},
+	{"bugs", runBug},
 }
 
 // kindOf returns the kind of a seed's job.
