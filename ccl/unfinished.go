@@ -112,11 +112,13 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		}
 	}
 
+	// In this order: a message that fails meanwhile is in one of the two, or in both.
+	unfinished := c.unfinished()
 	var before []error
 	for _, f := range c.unasked.take() {
 		before = append(before, waitedFor(f.err))
 	}
-	return errors.Join(append(c.unasked.together(append(before, errs...)), c.unfinished())...)
+	return errors.Join(append(c.unasked.together(append(before, errs...)), unfinished)...)
 }
 
 // run is a Work from a start to its end. A program may start it many times, also while Drain waits

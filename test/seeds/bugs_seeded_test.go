@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,18 @@ func wrap(b *bug, which string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s of %q: %w", which, b.name, err)
+}
+
+// A receive is told that fails, since its sender has left, in the moment in which Spawn asks for the
+// Works that its worker has left.
+func TestReceiveFailsBesideDrain(t *testing.T) {
+	i := slices.IndexFunc(requestBugs, func(b bug) bool { return b.name == endOfWorker })
+	for seed := range uint64(400) {
+		b := &requestBugs[i]
+		if r, err := b.runUnder(t, interleave.Options{Seed: seed}, b.wrong); r.Finding != nil || err == nil {
+			t.Errorf("seed %d: it is not told: %v", seed, r.Finding)
+		}
+	}
 }
 
 // A score is what some seeds have told of a bug.
