@@ -116,8 +116,12 @@ func (l *launcher) isAwaited(i int) bool {
 
 // askForStacks ends the rank by a signal that shows its stacks, and reports whether it understands
 // that one. What it writes then is kept and not shown.
+//
+// A stopped rank is not asked: where it was says nothing, and a Go program may hang in its traces.
 func (r *rank) askForStacks() bool {
-	r.wasStopped = isStopped(r.PID)
+	if r.wasStopped = isStopped(r.PID); r.wasStopped {
+		return false
+	}
 	r.streams[1].asked.Store(true)
 	if r.wasAsked = askStacks(r.PID); r.wasAsked {
 		r.Asked = syscall.SIGQUIT
