@@ -298,8 +298,8 @@ func (m *message) Ended(cause error) {
 			err = newCallError("send", &m.opts, changed("send", "before the message was received"))
 		}
 
-		m.messages.unasked.noteFailed(&m.Work, err) // before it leaves the list: see Drain
-		m.messages.started.remove(m)
+		m.messages.unasked.noteFailed(&m.Work, err)
+		defer m.messages.started.remove(m) // once its Work has ended: until then Drain and Close count it
 		m.Ctx = nil
 		if err == nil {
 			m.mu.Lock()

@@ -42,7 +42,7 @@ func (s *startedMessages) remove(m *message) {
 	m.before, m.next = nil, nil
 }
 
-// empty reports whether all messages have ended.
+// empty reports whether all messages have ended and were removed.
 func (s *startedMessages) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,6 +54,10 @@ func (s *startedMessages) addTo(e *UnfinishedError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for m := s.first; m != nil; m = m.next {
+		if ended, _ := m.state(); ended { // it is about to be removed
+			continue
+		}
+
 		name := "recv"
 		if m.what.sending {
 			name = "send"
