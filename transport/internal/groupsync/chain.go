@@ -15,6 +15,24 @@ func (r *Member) findStuck(peer int) int {
 		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.processes, who) })
 }
 
+// findAwake returns the other ranks that neither sleep nor have given up, in a call that all ranks
+// have entered and in which they sleep until one of them has completed it.
+func (r *Member) findAwake() (ranks []int) {
+	r.state.waitOn.Store(anyRank)
+	for i := 0; ; i++ {
+		ranks = ranks[:0]
+		for who, s := range r.group.states {
+			if s.waitOn.Load() == 0 {
+				ranks = append(ranks, who)
+			}
+		}
+		if len(ranks) < 2 || i == wakeTries {
+			return ranks
+		}
+		interleave.Sleep(wakeTime) // some may time out at the same moment
+	}
+}
+
 // isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
 // given up. Unless it is stopped, such a process is awake for a moment only.
 func isAwake(waitOn *interleave.Uint64, processes Processes, sleeper int) bool {

@@ -154,8 +154,12 @@ func (r *Member) timeoutError(peer int) *transport.TimeoutError {
 		r.state.waitOn.Store(on | gaveUp)
 	}
 	e := &transport.TimeoutError{Missing: r.missingRanks(), By: r.rank, Seq: r.call.seq, After: r.deadline.limit.After}
-	if len(e.Missing) == 0 && peer >= 0 {
+	switch {
+	case len(e.Missing) > 0:
+	case peer >= 0:
 		e.Behind = []int{r.findStuck(peer)}
+	default:
+		e.Behind = r.findAwake()
 	}
 	return e
 }
