@@ -86,9 +86,12 @@ func drawFor(seed uint64) drawing { return drawing{rand.New(rand.NewPCG(seed, 30
 
 // machine draws how many processors there seem to be, and how ranks wait.
 func (d drawing) machine() local.Waiting {
-	interleave.SetProcessors(1 + d.IntN(8))
+	d.setProcessors()
 	return []local.Waiting{local.Auto, local.Poll, local.Park}[d.IntN(3)]
 }
+
+// setProcessors draws how many processors there seem to be.
+func (d drawing) setProcessors() { interleave.SetProcessors(1 + d.IntN(8)) }
 
 // each runs f for all ranks, in goroutines with their names, and returns when all have ended.
 func each(endpoints []transport.Endpoint, f func(rank int, ep transport.Endpoint)) {

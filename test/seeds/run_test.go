@@ -36,6 +36,7 @@ var kinds = []kind{
 	{"training", runTraining},
 	{"processes", runProcesses},
 	{"bugs", runBug},
+	{"faults", runFaults},
 }
 
 // kindOf returns the kind of a seed's job.
@@ -69,12 +70,12 @@ func (all *total) add(t *testing.T, k kind, seed uint64) (hash uint64) {
 	}
 	all.jobs++
 	all.steps += uint64(r.Steps)
-	all.hash = join(all.hash, r.Hash)
+	all.hash = chain(all.hash, r.Hash)
 	return r.Hash
 }
 
-// join adds the hash of a run to that of those before.
-func join(hash, next uint64) uint64 { return hash*1099511628211 ^ next }
+// chain adds the hash of a run to that of those before.
+func chain(hash, next uint64) uint64 { return hash*1099511628211 ^ next }
 
 // isNext reports whether there is a job i.
 func isNext(i uint64, start time.Time) bool {

@@ -1,0 +1,96 @@
+//go:build interleave
+
+package seeds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// runFaults runs a program of calls, messages and groups on goroutines, in which one thing goes
+// wrong.
+func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
+	j := newJob(seed, 20)
+	j.setTrap()
+	o.IsLate = j.fault.way == wayTimes
+	players := make([]*player, j.ranks)
+
+	r := interleave.Run(t, o, func() {
+		for rank := range players {
+			players[rank] = j.newPlayer(rank)
+		}
+		if f := &j.fault; f.step > 0 {
+			interleave.At(f.step, func() {
+				interleave.SetLabel(label(f.rank))
+				players[f.rank].strike()
+			})
+		}
+		endpoints := local.NewWaiting(j.ranks, j.waiting)
+		each(endpoints, func(rank int, ep transport.Endpoint) {
+			if players[rank].open(ep) {
+				players[rank].play()
+			}
+		})
+
+		each(endpoints, func(rank int, _ transport.Endpoint) { players[rank].close(j.groups) })
+		for _, p := range players {
+			p.cancel()
+			for _, look := range p.looks {
+				look()
+			}
+		}
+	})
+	if r.Finding != nil {
+		return r, nil
+	}
+	return r, (&auditor{job: j, players: players}).check()
+}
+
+// open makes the group of all ranks.
+func (p *player) open(ep transport.Endpoint) (ok bool) {
+	c, err := ccl.New(context.Background(), ep)
+	p.note(&event{what: join, group: p.job.groups[0]}, "join", 0, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.comms[0] = c
+	return err == nil
+}
+
+// auditor says what is wrong with how a job has ended.
+type auditor struct {
+	job     *job
+	players []*player
+	errs    []error
+}
+
+func (a *auditor) check() error {
+	for _, p := range a.players {
+		a.errs = append(a.errs, p.wrongs...)
+		for _, o := range p.outcomes {
+			if why := a.misexplained(o); why != "" {
+				a.wrong("names", o, why)
+			}
+			a.checkCounted(p, o)
+		}
+	}
+	for _, g := range a.job.groups {
+		a.checkAgreement(g)
+	}
+	a.checkMessages()
+
+	if len(a.errs) == 0 {
+		return nil
+	}
+	const most = 6
+	if n := len(a.errs) - most; n > 0 {
+		a.errs = append(a.errs[:most], fmt.Errorf("and %d more", n))
+	}
+	return errors.Join(append([]error{errors.New(a.job.text())}, a.errs...)...)
+}
