@@ -112,7 +112,9 @@ func (q *queue) remove(w *Work, err error) (more bool) {
 		q.last = nil
 	}
 	w.finish(err)
+
 	if q.moved != nil {
+		interleave.Step()
 		close(q.moved)
 		q.moved = nil
 	}

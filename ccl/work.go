@@ -134,6 +134,7 @@ func (w *Work) await(ctx context.Context) error {
 // signal makes a goroutine in await look whether the call has ended. The token that it may leave
 // makes a later one look in vain.
 func (w *Work) signal() {
+	interleave.Step()
 	select {
 	case w.wake <- struct{}{}:
 	default: // there is a token, or no goroutine has waited
@@ -167,6 +168,7 @@ func (w *Work) Done() <-chan struct{} {
 	if w.done == nil {
 		w.done = make(chan struct{})
 		if w.ended {
+			interleave.Step()
 			close(w.done)
 		}
 	}
@@ -232,6 +234,7 @@ func (w *Work) finish(err error) {
 	w.end.Broadcast()
 	w.signal()
 	if w.done != nil {
+		interleave.Step()
 		close(w.done)
 	}
 	w.listed = lists{}

@@ -227,6 +227,7 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 	}
 
 	first = j.failed
+	interleave.Step()
 	close(r.done)
 	for number, m := range j.open {
 		if number > r.inits {

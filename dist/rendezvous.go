@@ -147,6 +147,7 @@ func (m *rendezvous) joinAll(r *rank, p transport.Provider, timeout time.Duratio
 		return nil, err
 	}
 	m.endpoints = endpoints
+	interleave.Step()
 	close(m.allHere)
 	return endpoints[r.number], nil
 }
@@ -170,6 +171,7 @@ func (m *rendezvous) conclude(r *rank, err error) error {
 	case m.lost != nil:
 		m.fail(m.lost.Rank, m.lost.Err)
 	default:
+		interleave.Step()
 		close(m.decided)
 	}
 	m.job.mu.Unlock()
@@ -191,6 +193,7 @@ func (m *rendezvous) conclude(r *rank, err error) error {
 func (m *rendezvous) fail(by int, cause error) {
 	if !m.isOver() {
 		m.failed, m.by, m.cause = true, by, cause
+		interleave.Step()
 		close(m.decided)
 	}
 }

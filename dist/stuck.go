@@ -91,6 +91,7 @@ func (r *rank) stack() []byte {
 // finished is the last action of a worker's goroutine; giveUp calls it for a stuck one.
 func (r *rank) finished() {
 	if !r.gone.Swap(true) && r.job.running.Add(-1) == 0 {
+		interleave.Step()
 		close(r.job.idle)
 	}
 }

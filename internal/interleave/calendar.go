@@ -9,7 +9,7 @@ import (
 
 // calendar has what happens at a time.
 type calendar struct {
-	dues   [most]due
+	dues   []due
 	end    int
 	stalls int // of dues
 
@@ -39,6 +39,7 @@ func (d *due) time() (at time.Time, isDue bool) {
 func (c *calendar) add(d due) {
 	if c.end == len(c.dues) {
 		c.forget(time.Now())
+		c.dues = grow(c.dues, c.end)
 	}
 	for i := range c.dues[:c.end] {
 		if d.timer != nil && c.dues[i].timer == d.timer {
@@ -53,14 +54,14 @@ func (c *calendar) add(d due) {
 	}
 }
 
-// forget removes what was due until now.
+// forget removes what was due until now, and timers that have fired or were stopped.
 //
 //go:norace
 func (c *calendar) forget(now time.Time) {
 	n := 0
 	c.stalls = 0
 	for i := range c.dues[:c.end] {
-		if at, isDue := c.dues[i].time(); !isDue || !at.After(now) {
+		if at, isDue := c.dues[i].time(); !isDue || c.dues[i].timer == nil && !at.After(now) {
 			continue
 		}
 

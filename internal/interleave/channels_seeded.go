@@ -4,6 +4,8 @@ package interleave
 
 // isOpen reports whether a receive from a channel would return at once. The channel has a buffer,
 // or is only closed: an unbuffered send is not seen.
+//
+//go:norace
 func isOpen[A any](c <-chan A) bool {
 	if c == nil {
 		return false
@@ -34,22 +36,35 @@ func (w *channels[A, B, C, D]) isTrue() bool {
 
 // first waits until a channel is ready, draws one of those that are, and returns its number.
 func (w *channels[A, B, C, D]) first(s *scheduler) int {
-	s.step()
 	s.block(w, "a channel")
+	return w.draw(s)
+}
+
+//go:norace
+func (w *channels[A, B, C, D]) draw(s *scheduler) int {
+	hideFromRaceDetector()
 	isReady := [4]bool{isOpen(w.a), isOpen(w.b), isOpen(w.c), isOpen(w.d)}
-	for i := s.draw(4); ; i = (i + 1) % 4 {
-		if isReady[i] {
-			return i
+	showToRaceDetector()
+
+	var ready [4]int
+	n := 0
+	for i, is := range isReady {
+		if is {
+			ready[n] = i
+			n++
 		}
 	}
+	if n == 1 {
+		return ready[0]
+	}
+	return ready[s.random.draw(n)]
 }
 
 // Receive receives from a channel.
 func Receive[A any](a <-chan A) {
-	if s := active(); s != nil {
-		(&channels[A, A, A, A]{a: a}).first(s)
+	if s := known(); s != nil {
+		s.block(&channels[A, A, A, A]{a: a}, "a channel")
 	}
-	giveUpAtEnd(!isOpen(a))
 	<-a
 }
 
@@ -66,7 +81,7 @@ func FirstOfThree[A, B, C any](a <-chan A, b <-chan B, c <-chan C) int {
 
 // FirstOfFour is First for four channels.
 func FirstOfFour[A, B, C, D any](a <-chan A, b <-chan B, c <-chan C, d <-chan D) int {
-	if s := active(); s != nil {
+	if s := known(); s != nil {
 		i := (&channels[A, B, C, D]{a, b, c, d}).first(s)
 
 		switch i {
@@ -83,7 +98,6 @@ func FirstOfFour[A, B, C, D any](a <-chan A, b <-chan B, c <-chan C, d <-chan D)
 		return i
 	}
 
-	giveUpAtEnd(!isOpen(a) && !isOpen(b) && !isOpen(c) && !isOpen(d))
 	select {
 	case <-a:
 		return 0

@@ -92,19 +92,9 @@ func (s *scheduler) isOutOfPatience() bool {
 // steady lets the running task go on for as long as it can, and then the one with the lowest
 // number. choices are what it does otherwise, in their order.
 type steady struct {
-	choices []Choice
+	choices Choices
 	next    int
 }
-
-// Choice is what happens at a pick instead of what would have. Task is a task's number, or one of
-// the values below.
-type Choice struct{ Pick, Task int }
-
-// Values of Choice.Task. The poll of task n ends by endsPoll-n.
-const (
-	advances = -1
-	endsPoll = -2
-)
 
 //go:norace
 func (c *steady) choose(s *scheduler, me *task) (*task, event) {
@@ -160,7 +150,6 @@ func (s *scheduler) apply(number int) (t *task, e event, ok bool) {
 // one of n*k^(d-1) seeds, with n tasks and k steps.
 type priorities struct {
 	random  random
-	of      [most]uint32
 	changes [4]int // the picks at which the running task becomes the last
 	lowest  uint32
 }
@@ -179,21 +168,21 @@ func (p *priorities) choose(s *scheduler, me *task) (*task, event) {
 	for i := range p.changes {
 		if p.changes[i] == s.picks && me != nil {
 			p.lowest--
-			p.of[me.number] = p.lowest
+			me.priority = p.lowest
 		}
 	}
 
 	var best *task
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
 		if t == nil {
 			continue
 		}
 
-		if p.of[i] == 0 {
-			p.of[i] = 1<<16 + uint32(p.random.draw(1<<16))
+		if t.priority == 0 {
+			t.priority = 1<<16 + uint32(p.random.draw(1<<16))
 		}
-		if (best == nil || p.of[i] > p.of[best.number]) && t.isReady() {
+		if (best == nil || t.priority > best.priority) && t.isReady() {
 			best = t
 		}
 	}
@@ -206,7 +195,7 @@ func (p *priorities) choose(s *scheduler, me *task) (*task, event) {
 // recorder notes in what another chooser differs from steady.
 type recorder struct {
 	chooser chooser
-	choices []Choice
+	choices Choices
 	end     int
 }
 
@@ -214,7 +203,7 @@ type recorder struct {
 func (r *recorder) choose(s *scheduler, me *task) (*task, event) {
 	usual, usually := s.chooseSteadily(me)
 	t, e := r.chooser.choose(s, me)
-	if t == usual && e == usually || r.end == len(r.choices) {
+	if t == usual && e == usually {
 		return t, e
 	}
 
@@ -225,6 +214,7 @@ func (r *recorder) choose(s *scheduler, me *task) (*task, event) {
 	case e == goOn:
 		choice.Task = t.number
 	}
+	r.choices = grow(r.choices, r.end)
 	r.choices[r.end] = choice
 	r.end++
 	return t, e

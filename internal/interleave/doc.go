@@ -19,16 +19,24 @@
 //   - A program in which no goroutine can go on, and nothing is due, has come to a standstill. Run
 //     says so at once, with what each goroutine waits for.
 //
+// [Shrink] looks for the few choices that make a run fail, [Picture] shows its steps, and [Explore]
+// takes all orders of a small program that have few preemptions.
+//
 // Packages that ranks meet in use this package instead of sync, sync/atomic, the timers of time,
 // and the timeouts of context.
 //
 // # Concurrency
 //
-// In a normal build as the standard library says. With the tag, one Run at a time. Outside of Run,
-// and in goroutines that it does not know, everything works as in a normal build.
+// In a normal build as the standard library says. With the tag, one Run at a time. Outside of Run
+// everything works as in a normal build. While a Run is on, no goroutine that it has not started
+// may use this package.
 //
 // # Failure
 //
 // Run reports a standstill, a program without end, a panic, and goroutines or timers that the
-// program has not ended.
+// program has not ended. Then it ends the goroutines one by one: what they have deferred runs, and
+// ends where it would have to wait. Locks that they have held are free for the next Run.
+//
+// A goroutine that waits for something that this package does not know keeps all others from going
+// on: after 20 s Run ends the process with the stacks of all goroutines.
 package interleave

@@ -2,28 +2,70 @@
 
 package interleave
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Locker is sync.Locker.
 type Locker = sync.Locker
 
+// outside holds what was locked outside of Run.
+var outside = &task{}
+
+// lock is what a task may hold.
+type lock interface{ release() }
+
+// take notes that the running task holds a lock, and returns the holder.
+//
+//go:norace
+func take(l lock) *task {
+	s := running
+	if s == nil {
+		return outside
+	}
+	s.held = grow(s.held, s.holds)
+	s.held[s.holds] = l
+	s.holds++
+	return s.current
+}
+
+// give notes that a lock is no longer held. It reports false if it was not, and the goroutine is
+// being ended.
+//
+//go:norace
+func give(l lock, isHeld bool) bool {
+	s := running
+	switch {
+	case s == nil:
+		return true
+	case !isHeld && s.isOver:
+		return false
+	case !isHeld:
+		panic("unlock of an unlocked lock")
+	}
+
+	for i := s.holds - 1; i >= 0; i-- {
+		if s.held[i] == l {
+			s.holds--
+			s.held[i], s.held[s.holds] = s.held[s.holds], nil
+			break
+		}
+	}
+	return true
+}
+
 // Mutex is a sync.Mutex whose Lock is a step.
 type Mutex struct {
 	real   sync.Mutex
-	isHeld bool
+	holder *task
 }
 
 // Lock is sync.Mutex's.
 func (m *Mutex) Lock() {
-	if s := active(); s != nil {
-		s.step()
-		for m.isLocked() {
-			s.block((*freeMutex)(m), "a lock")
-		}
-	}
-	giveUpAtEnd(m.isLocked())
+	wait((*freeMutex)(m), "a lock")
 	m.real.Lock()
-	m.setHeld(true)
+	m.take()
 }
 
 // TryLock is sync.Mutex's.
@@ -32,99 +74,190 @@ func (m *Mutex) TryLock() bool {
 	if !m.real.TryLock() {
 		return false
 	}
-	m.setHeld(true)
+	m.take()
 	return true
 }
 
 // Unlock is sync.Mutex's.
 func (m *Mutex) Unlock() {
-	if !m.isLocked() && isEnding() { // by a goroutine that a standstill has ended
-		return
+	if m.give() {
+		m.real.Unlock()
 	}
-	m.setHeld(false)
-	m.real.Unlock()
 }
 
 //go:norace
-func (m *Mutex) isLocked() bool { return m.isHeld }
+func (m *Mutex) take() { m.holder = take(m) }
 
 //go:norace
-func (m *Mutex) setHeld(isHeld bool) { m.isHeld = isHeld }
+func (m *Mutex) give() bool {
+	wasHeld := give(m, m.holder != nil)
+	m.holder = nil
+	return wasHeld
+}
+
+// release releases what a task has held that was ended.
+//
+//go:norace
+func (m *Mutex) release() {
+	m.holder = nil
+	m.real.Unlock()
+}
 
 type freeMutex Mutex
 
 //go:norace
-func (m *freeMutex) isTrue() bool { return !m.isHeld }
+func (m *freeMutex) isTrue() bool { return m.holder == nil }
 
-// RWMutex is a sync.RWMutex whose Lock and RLock are steps.
+//go:norace
+func (m *freeMutex) heldBy() *task { return m.holder }
+
+// RWMutex is a sync.RWMutex whose Lock and RLock are steps. As in package sync, a reader waits for
+// a writer that waits already, and readers that have waited for a writer come before the next one.
 type RWMutex struct {
 	real    sync.RWMutex
-	readers int
-	isHeld  bool
+	holder  *task  // the writer
+	writers int    // that wait
+	readers int    // that hold it, or have been let in
+	pending int    // readers that wait
+	turn    uint64 // how often it was unlocked
 }
 
 // Lock is sync.RWMutex's.
 func (m *RWMutex) Lock() {
-	if s := active(); s != nil {
-		s.step()
-		for !(*unused)(m).isTrue() {
-			s.block((*unused)(m), "a lock")
-		}
+	step()
+	if isOn() && !(*unused)(m).isTrue() {
+		m.waitToWrite()
 	}
-	giveUpAtEnd(!(*unused)(m).isTrue())
 	m.real.Lock()
-	m.count(0, true)
+	m.take()
 }
 
 // Unlock is sync.RWMutex's.
 func (m *RWMutex) Unlock() {
-	if (*unused)(m).isTrue() && isEnding() {
-		return
+	if m.give() {
+		m.real.Unlock()
 	}
-	m.count(0, false)
-	m.real.Unlock()
 }
 
 // RLock is sync.RWMutex's.
 func (m *RWMutex) RLock() {
-	if s := active(); s != nil {
-		s.step()
-		for !(*unwritten)(m).isTrue() {
-			s.block((*unwritten)(m), "a lock")
-		}
+	step()
+	if r := m.enter(); r != nil {
+		m.waitToRead(r)
 	}
-	giveUpAtEnd(!(*unwritten)(m).isTrue())
 	m.real.RLock()
-	m.count(1, false)
+	take((*reading)(m))
 }
 
 // RUnlock is sync.RWMutex's.
 func (m *RWMutex) RUnlock() {
-	if (*unused)(m).isTrue() && isEnding() {
-		return
+	if m.exit() {
+		m.real.RUnlock()
 	}
-	m.count(-1, false)
-	m.real.RUnlock()
 }
 
-// Outside of Run readers are not counted: they run at the same time.
+func (m *RWMutex) waitToWrite() {
+	m.queue(1)
+	defer m.queue(-1) // also if the goroutine is ended
+	wait((*unused)(m), "a lock")
+}
+
+//go:norace
+func (m *RWMutex) queue(writers int) { m.writers += writers }
+
+func (m *RWMutex) waitToRead(r *reader) {
+	isIn := false
+	defer func() {
+		if !isIn {
+			m.giveUp(r)
+		}
+	}()
+	wait(r, "a lock")
+	isIn = true
+}
+
+// giveUp is for a reader that was ended before it had the lock.
 //
 //go:norace
-func (m *RWMutex) count(readers int, isHeld bool) {
-	if running != nil {
-		m.readers, m.isHeld = m.readers+readers, isHeld
+func (m *RWMutex) giveUp(r *reader) {
+	if r.isTrue() {
+		m.readers--
+	} else {
+		m.pending--
 	}
 }
+
+//go:norace
+func (m *RWMutex) take() { m.holder = take(m) }
+
+//go:norace
+func (m *RWMutex) give() bool {
+	if !give(m, m.holder != nil) {
+		return false
+	}
+	m.holder = nil
+	if running != nil {
+		m.readers, m.pending = m.readers+m.pending, 0
+		m.turn++
+	}
+	return true
+}
+
+// enter counts a reader. If it has to wait, it returns what for. Outside of Run readers are not
+// counted: they run at the same time.
+//
+//go:norace
+func (m *RWMutex) enter() *reader {
+	switch {
+	case running == nil:
+		return nil
+	case m.holder == nil && m.writers == 0:
+		m.readers++
+		return nil
+	}
+	m.pending++
+	return &reader{m, m.turn}
+}
+
+//go:norace
+func (m *RWMutex) exit() bool {
+	if running == nil {
+		return true
+	}
+	if !give((*reading)(m), m.readers > 0) {
+		return false
+	}
+	m.readers--
+	return true
+}
+
+//go:norace
+func (m *RWMutex) release() { *m = RWMutex{} }
 
 type unused RWMutex
 
 //go:norace
-func (m *unused) isTrue() bool { return !m.isHeld && m.readers == 0 }
-
-type unwritten RWMutex
+func (m *unused) isTrue() bool { return m.holder == nil && m.readers == 0 }
 
 //go:norace
-func (m *unwritten) isTrue() bool { return !m.isHeld }
+func (m *unused) heldBy() *task { return m.holder }
+
+// reading is an RWMutex that a reader holds.
+type reading RWMutex
+
+func (m *reading) release() { (*RWMutex)(m).release() }
+
+// reader is the condition that a reader has been let in.
+type reader struct {
+	m    *RWMutex
+	turn uint64
+}
+
+//go:norace
+func (r *reader) isTrue() bool { return r.m.turn > r.turn }
+
+//go:norace
+func (r *reader) heldBy() *task { return r.m.holder }
 
 // Cond is a sync.Cond. It belongs to one Run, or to none.
 type Cond struct {
@@ -143,15 +276,14 @@ func (c *Cond) outside() *sync.Cond {
 
 // Wait is sync.Cond's.
 func (c *Cond) Wait() {
-	s := active()
-	if s == nil {
-		giveUpAtEnd(true)
+	if !isOn() {
 		c.outside().Wait()
 		return
 	}
 	turn := c.join()
 	c.L.Unlock()
-	s.block(&turn, "a condition")
+	wait(&turn, "a condition")
+	acquire(c)
 	c.L.Lock()
 }
 
@@ -162,27 +294,26 @@ func (c *Cond) join() waiter {
 }
 
 // Signal is sync.Cond's. It wakes the waiter that came first.
-func (c *Cond) Signal() {
-	if active() == nil {
-		c.outside().Signal()
-		return
-	}
-	step()
-	c.wake(1)
-}
+func (c *Cond) Signal() { c.wake(1) }
 
 // Broadcast is sync.Cond's.
-func (c *Cond) Broadcast() {
-	if active() == nil {
+func (c *Cond) Broadcast() { c.wake(1 << 62) }
+
+func (c *Cond) wake(n uint64) {
+	switch {
+	case isOn():
+		step()
+		release(c)
+		c.count(n)
+	case n == 1:
+		c.outside().Signal()
+	default:
 		c.outside().Broadcast()
-		return
 	}
-	step()
-	c.wake(c.waiters)
 }
 
 //go:norace
-func (c *Cond) wake(n uint64) { c.woken = min(c.woken+n, c.waiters) }
+func (c *Cond) count(n uint64) { c.woken = min(c.woken+n, c.waiters) }
 
 type waiter struct {
 	c      *Cond
@@ -205,30 +336,32 @@ func (o *Once) Do(f func()) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.isDone.Load() {
-		defer o.isDone.Store(true)
+	if !o.isDone.v.Load() {
+		defer o.end()
 		f()
+	}
+}
+
+// end also follows a panic of f. If Run has ended f, another Run calls it again.
+func (o *Once) end() {
+	if !isEnding() {
+		o.isDone.Store(true)
 	}
 }
 
 // WaitGroup is a sync.WaitGroup.
 type WaitGroup struct {
 	real  sync.WaitGroup
-	count int
+	count atomic.Int64
 }
 
 // Add is sync.WaitGroup's.
 func (g *WaitGroup) Add(n int) {
 	step()
-	g.add(n)
+	hideFromRaceDetector()
+	g.count.Add(int64(n))
+	showToRaceDetector()
 	g.real.Add(n)
-}
-
-//go:norace
-func (g *WaitGroup) add(n int) {
-	if running != nil {
-		g.count += n
-	}
 }
 
 // Done is sync.WaitGroup's.
@@ -245,15 +378,10 @@ func (g *WaitGroup) Go(f func()) {
 
 // Wait is sync.WaitGroup's.
 func (g *WaitGroup) Wait() {
-	if s := active(); s != nil {
-		s.step()
-		s.block((*finished)(g), "a group of goroutines")
-	}
-	giveUpAtEnd(!(*finished)(g).isTrue())
+	wait((*finished)(g), "a group of goroutines")
 	g.real.Wait()
 }
 
 type finished WaitGroup
 
-//go:norace
-func (g *finished) isTrue() bool { return g.count <= 0 }
+func (g *finished) isTrue() bool { return g.count.Load() <= 0 }

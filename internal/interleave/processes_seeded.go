@@ -5,16 +5,16 @@ package interleave
 import "time"
 
 // IsSeeded reports whether a seed orders the calling goroutine.
-func IsSeeded() bool { return active() != nil }
+func IsSeeded() bool { return isOn() }
 
 // Draw draws a number below n.
-func Draw(n int) int { return active().draw(n) }
+func Draw(n int) int { return known().draw(n) }
 
 // Label returns the label of the running goroutine.
 //
 //go:norace
 func Label() string {
-	if s := active(); s != nil {
+	if s := known(); s != nil {
 		return s.current.label
 	}
 	return ""
@@ -37,7 +37,7 @@ func (p *sleeper) isTrue() bool { return p.isWoken || len(p.limit.c) > 0 }
 //
 //go:norace
 func FutexWait(word *Uint32, value uint32, key uint64, d time.Duration) {
-	s := active()
+	s := known()
 	s.step()
 	if word.v.Load() != value || s.draw(32) == 0 {
 		return
@@ -59,7 +59,7 @@ func FutexWait(word *Uint32, value uint32, key uint64, d time.Duration) {
 //
 //go:norace
 func FutexWake(key uint64) {
-	s := active()
+	s := known()
 	s.step()
 	for p := s.sleepers; p != nil; p = p.next {
 		if p.key == key && !p.isWoken {

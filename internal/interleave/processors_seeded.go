@@ -24,7 +24,7 @@ func SetProcessors(n int) { processors = n }
 
 // Processors returns how many goroutines run at the same time.
 func Processors() int {
-	if active() == nil {
+	if !isOn() {
 		return min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	}
 	return processors

@@ -2,6 +2,12 @@
 
 package interleave
 
+const detectsRaces = false
+
 func hideFromRaceDetector() {}
 
 func showToRaceDetector() {}
+
+func release[T any](*T) {}
+
+func acquire[T any](*T) {}

@@ -4,6 +4,7 @@ package interleave
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,11 +23,14 @@ type Options struct {
 	// wait longer: a wake was lost, and a ticker would make up for it. 0: as long as it takes.
 	Patience time.Duration
 
-	// Choices is what happens instead of what Seed chooses, as Shrink returns it: the running
-	// goroutine goes on wherever they say nothing. Nil: Seed chooses.
-	Choices []Choice
+	// Choices is what happens instead of what Seed chooses: the running goroutine goes on wherever
+	// they say nothing. Nil: Seed chooses.
+	Choices Choices
 
-	isRecording bool
+	IsRecorded bool // Result.Choices is wanted
+	IsTraced   bool // Result.Trace is wanted
+
+	explorer *explorer
 }
 
 // Kind is the kind of a finding.
@@ -65,51 +69,71 @@ type Result struct {
 	Steps   int
 	Hash    uint64 // of all choices
 	Finding *Finding
-
-	choices []Choice
+	Choices Choices // with them instead of its seed a run takes the same steps
+	Trace   []Action
 }
 
 // Run runs a program under a seed, and returns when it has ended and all its goroutines have. It
 // runs in a bubble of testing/synctest: time.Now is the program's.
-func Run(t *testing.T, o Options, program func()) (result Result) {
+func Run(t *testing.T, o Options, program func()) Result {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { result = run(&o, program) })
-	return result
+	if isOn() {
+		panic("interleave: two Runs at a time")
+	}
+	defer watch()()
+	if !detectsRaces { // to hand over from one goroutine to another is faster on one processor
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
+	s := newScheduler(&o)
+	synctest.Test(t, func(*testing.T) { s.run(program) })
+
+	r := Result{Steps: s.steps, Hash: s.hash, Finding: s.finding}
+	if c, ok := s.choose.(*recorder); ok {
+		r.Choices = c.choices[:c.end]
+	}
+	if s.trace != nil {
+		r.Trace = s.trace.steps()
+	}
+	return r
 }
 
-func run(o *Options, program func()) Result {
-	s := &scheduler{options: o, limit: o.Limit, random: random(^o.Seed), hash: 14695981039346656037, done: make(chan struct{})}
+func newScheduler(o *Options) *scheduler {
+	s := &scheduler{options: o, limit: o.Limit, random: random(^o.Seed), hash: 14695981039346656037}
 	if s.limit == 0 {
 		s.limit = 1_000_000
 	}
-	s.tasks, s.ready = make([]*task, most), make([]*task, most)
-
-	s.choose = newChooser(o)
-	var choices *recorder
-	if o.isRecording {
-		choices = &recorder{chooser: s.choose, choices: make([]Choice, 1<<16)}
-		s.choose = choices
+	if o.IsTraced {
+		s.trace = &trace{}
 	}
+	s.choose = newChooser(o)
+	if o.IsRecorded {
+		s.choose = &recorder{chooser: s.choose}
+	}
+	return s
+}
 
-	root := s.add("the program", false)
+// run runs in the bubble.
+func (s *scheduler) run(program func()) {
+	s.done = make(chan struct{})
+	if s.trace != nil {
+		s.trace.start = time.Now()
+	}
+	root := s.add("its first step", false)
 	s.current = root
 	setRunning(s)
+	defer setRunning(nil)
+
 	go root.run(program)
 	root.pass()
-
 	<-s.done
 	s.finish()
-	setRunning(nil)
-	r := Result{Steps: s.steps, Hash: s.hash, Finding: s.finding}
-	if choices != nil {
-		r.choices = choices.choices[:choices.end]
-	}
-	return r
 }
 
 // newChooser returns what chooses by the options: one seed in four by priorities.
 func newChooser(o *Options) chooser {
 	switch {
+	case o.explorer != nil:
+		return o.explorer
 	case o.Choices != nil:
 		return &steady{choices: o.Choices}
 	case o.Seed%4 == 3:
@@ -121,27 +145,32 @@ func newChooser(o *Options) chooser {
 //go:norace
 func setRunning(s *scheduler) { running = s }
 
-// finish looks for what the program has left, and ends it.
+// finish looks for what the program has left, and ends it: its goroutines one after the other, and
+// then the locks that these have held.
 //
 //go:norace
 func (s *scheduler) finish() {
 	if s.finding == nil {
 		s.findLeaks()
 	}
+
 	s.isOver = true
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		if t := s.tasks[i]; t != nil {
-			s.current = t
+			s.current, s.lastSteps = t, 0
 			t.pass()
 			<-t.ended
 		}
+	}
+	for i := range s.held[:s.holds] {
+		s.held[i].release()
 	}
 }
 
 //go:norace
 func (s *scheduler) findLeaks() {
 	isLeak := false
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
 		isLeak = isLeak || t != nil && !t.isBackground && !t.isKilled
 	}
@@ -159,7 +188,7 @@ func (s *scheduler) findLeaks() {
 //go:norace
 func (s *scheduler) describe() []string {
 	texts := make([]string, 0, s.count)
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
 		if t == nil || t.isBackground && s.calendar.endedAt.IsZero() {
 			continue

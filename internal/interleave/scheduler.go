@@ -18,50 +18,43 @@ var running *scheduler
 type scheduler struct {
 	choose  chooser
 	random  random
-	tasks   []*task // all, by number; those that are nil have ended
-	count   int     // of tasks
-	first   int     // tasks below it have ended
+	tasks   []*task // by number; the numbers of those that have ended, nil, are given again
+	count   int     // all numbers are below it
 	current *task
 	done    chan struct{} // closed when no task can go on
 	ready   []*task       // scratch
 
 	calendar calendar
 	sleepers *sleeper
+	held     []lock // the first holds of them
+	holds    int
+	trace    *trace // nil: the run is not traced
 
-	steps   int
-	limit   int
-	picks   int // how often a task was chosen
-	hash    uint64
-	isOver  bool // the program has ended; tasks are being ended
-	finding *Finding
-	options *Options
+	steps     int
+	limit     int
+	picks     int // how often a task was chosen
+	hash      uint64
+	isOver    bool // the program has ended; tasks are being ended
+	lastSteps int  // of the task that is being ended
+	finding   *Finding
+	options   *Options
 }
 
-// most bounds what a program may have at once.
+// most bounds how many goroutines a program may have at once.
 const most = 4096
 
 const prime = 1099511628211 // of FNV-1a
 
-// active returns the scheduler if the calling goroutine is a task that a seed orders.
+// known returns the scheduler of the Run that is on.
 //
 //go:norace
-func active() *scheduler {
-	if s := running; s != nil && !s.isOver {
-		return s
-	}
-	return nil
-}
+func known() *scheduler { return running }
+
+//go:norace
+func isOn() bool { return running != nil }
 
 //go:norace
 func isEnding() bool { return running != nil && running.isOver }
-
-// giveUpAtEnd ends the goroutine if it would wait although the program is over: in a deferred
-// function of a task that was killed or stood still.
-func giveUpAtEnd(wouldWait bool) {
-	if wouldWait && isEnding() {
-		runtime.Goexit()
-	}
-}
 
 //go:norace
 func (s *scheduler) isEnding() bool { return s.isOver }
@@ -70,42 +63,58 @@ func (s *scheduler) isEnding() bool { return s.isOver }
 //
 //go:norace
 func step() {
-	if s := running; s != nil && !s.isOver {
+	if s := running; s != nil {
 		s.step()
 	}
 }
 
 //go:norace
 func (s *scheduler) step() {
+	if s.isOver {
+		s.lastSteps++
+		if s.lastSteps > 100_000 {
+			runtime.Goexit()
+		}
+		return
+	}
+
 	s.steps++
 	if s.steps == s.limit {
 		s.fail(&Finding{Kind: Endless})
 		s.stop()
 	}
-	s.pickNext()
-}
+	if s.trace == nil {
+		s.pickNext()
+		return
+	}
 
-// yield is a step of a task that goes on once isReady returns true.
-//
-//go:norace
-func (s *scheduler) yield(what string) {
 	t := s.current
-	before := t.what
-	t.what = what
-	s.step()
-	t.what = before
+	t.at.look()
+	s.pickNext()
+	s.trace.add(t, goOn)
 }
 
-// block waits until a condition is true.
+// wait is a step of the running task that it takes once a condition is true. Outside of Run it
+// returns at once.
+func wait(until condition, what string) {
+	if s := known(); s != nil {
+		s.block(until, what)
+	}
+}
+
+// block is wait of a Run that is on. A task that is being ended does not wait, it ends.
 //
 //go:norace
 func (s *scheduler) block(until condition, what string) {
 	if s.isOver {
+		if !until.isTrue() {
+			runtime.Goexit()
+		}
 		return
 	}
 	t := s.current
-	t.until = until
-	s.yield(what)
+	t.until, t.what = until, what
+	s.step()
 	t.until = nil
 }
 
@@ -136,9 +145,16 @@ func (s *scheduler) pick(me *task) *task {
 		case advanceClock:
 			s.hash = (s.hash ^ most) * prime
 			s.calendar.advance(s.picks)
+			if s.trace != nil {
+				s.trace.add(nil, advanceClock)
+			}
 			continue
+
 		case endPoll:
 			next.pollIsOver, next.isPolling = true, false
+			if s.trace != nil {
+				s.trace.add(next, endPoll)
+			}
 		case standstill:
 			return nil
 		}
@@ -154,7 +170,7 @@ func (s *scheduler) pick(me *task) *task {
 //go:norace
 func (s *scheduler) findReady() []*task {
 	n := 0
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		if t := s.tasks[i]; t != nil && t.isReady() {
 			s.ready[n] = t
 			n++
@@ -168,7 +184,7 @@ func (s *scheduler) findReady() []*task {
 //go:norace
 func (s *scheduler) findPoll(n int) *task {
 	polls := 0
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		if t := s.tasks[i]; t != nil && t.pollsInVain() {
 			s.ready[polls] = t
 			polls++
@@ -182,42 +198,80 @@ func (s *scheduler) findPoll(n int) *task {
 
 //go:norace
 func (s *scheduler) add(what string, isBackground bool) *task {
-	t := &task{s: s, number: s.count, what: what, isBackground: isBackground,
-		wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	t := &task{s: s, what: what, isBackground: isBackground, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	if s.isOver {
+		return t
+	}
 	if s.current != nil {
 		t.label = s.current.label
 	}
-	if s.count == len(s.tasks) {
-		panic("interleave: a program has too many goroutines")
+
+	t.number = s.count
+	for i := 1; i < s.count; i++ { // 0 is the program
+		if s.tasks[i] == nil {
+			t.number = i
+			break
+		}
 	}
-	s.tasks[s.count] = t
-	s.count++
+
+	if t.number == s.count {
+		if s.count == most {
+			panic("interleave: a program has too many goroutines")
+		}
+		s.count++
+		s.tasks, s.ready = grow(s.tasks, s.count), grow(s.ready, s.count)
+	}
+	s.tasks[t.number] = t
 	return t
+}
+
+// grow returns a slice that is longer than n.
+//
+//go:norace
+func grow[T any](old []T, n int) []T {
+	if n < len(old) {
+		return old
+	}
+	grown := make([]T, 2*n+16)
+	for i := range old {
+		grown[i] = old[i]
+	}
+	return grown
 }
 
 // end ends the running task.
 //
 //go:norace
 func (s *scheduler) end(t *task) {
-	t.hasEnded = true
-	s.tasks[t.number] = nil
-	for s.first < s.count && s.tasks[s.first] == nil {
-		s.first++
-	}
 	if s.isOver {
 		return
+	}
+	s.tasks[t.number] = nil
+	for s.count > 1 && s.tasks[s.count-1] == nil {
+		s.count--
 	}
 
 	if t.number == 0 {
 		s.calendar.endedAt = time.Now()
 	}
-	next := s.pick(nil)
-	if next == nil || s.finding != nil {
-		close(s.done)
-		return
+	if s.finding == nil {
+		if next := s.pick(nil); next != nil {
+			s.current = next
+			next.pass()
+			return
+		}
 	}
-	s.current = next
-	next.pass()
+	s.findStandstill()
+	close(s.done)
+}
+
+// findStandstill is called when no task can go on.
+//
+//go:norace
+func (s *scheduler) findStandstill() {
+	if s.finding == nil && s.calendar.endedAt.IsZero() {
+		s.fail(&Finding{Kind: Standstill})
+	}
 }
 
 // fail notes the first finding.
@@ -234,9 +288,7 @@ func (s *scheduler) fail(f *Finding) {
 //
 //go:norace
 func (s *scheduler) stop() {
-	if s.finding == nil && s.calendar.endedAt.IsZero() {
-		s.fail(&Finding{Kind: Standstill})
-	}
+	s.findStandstill()
 	t := s.current
 	close(s.done)
 	t.await()

@@ -12,14 +12,8 @@ import (
 // condition is what a task waits for. isTrue has no effect, and any task may call it.
 type condition interface{ isTrue() bool }
 
-// word is what a polling task has read.
-type word interface{ bits() uint64 }
-
-// load is a load of a word and what it returned.
-type load struct {
-	word word
-	bits uint64
-}
+// held is a condition that is true once a task has released something.
+type held interface{ heldBy() *task }
 
 // task is a goroutine of the program.
 type task struct {
@@ -30,27 +24,36 @@ type task struct {
 	wake   chan struct{} // holds a token if it is this task's turn
 	ended  chan struct{} // closed at its end
 
-	isBackground bool // it ends with the program
-	isKilled     bool // it takes no more steps
-	hasEnded     bool
+	isBackground bool      // it ends with the program
+	isKilled     bool      // it takes no more steps
 	until        condition // nil: it can go on
 	isPolling    bool
 	pollIsOver   bool
 	loads        [8]load // since the last turn of its poll
 	loaded       int
+
+	priority uint32 // of priorities; 0: none yet
+	at       stack  // where it takes its step, if the run is traced
 }
 
-// start starts a task that belongs to the same rank as the running one.
-func (s *scheduler) start(what string, isBackground bool, f func()) {
+// start starts a task that belongs to the same rank as the running one. Once the program is over it
+// does not.
+func (s *scheduler) start(what string, isBackground bool, f func()) *task {
 	t := s.add(what, isBackground)
-	go t.run(f)
+	if !s.isEnding() {
+		go t.run(f)
+	}
+	return t
 }
 
 // run runs in the task's goroutine.
 func (t *task) run(f func()) {
+	hasReturned := false
 	defer func() {
 		if p := recover(); p != nil {
 			t.s.fail(&Finding{Kind: Panic, Text: fmt.Sprintf("%s panics: %v\n%s", t, p, debug.Stack())})
+		} else if !hasReturned && t.number == 0 && !t.s.isEnding() {
+			t.s.fail(&Finding{Kind: Panic, Text: "the program has called runtime.Goexit"})
 		}
 		t.s.end(t)
 		close(t.ended)
@@ -59,6 +62,7 @@ func (t *task) run(f func()) {
 	debug.SetPanicOnFault(true) // memory that was given back is not there
 	t.await()
 	f()
+	hasReturned = true
 }
 
 // await returns when it is the task's turn. If the program is over, it ends the goroutine.
@@ -79,8 +83,11 @@ func (t *task) pass() {
 }
 
 func (t *task) String() string {
-	if t.label == "" {
-		return fmt.Sprintf("goroutine %d", t.number)
+	switch {
+	case t == outside:
+		return "a goroutine outside of Run"
+	case t.label == "":
+		return fmt.Sprint("goroutine ", t.number)
 	}
 	return fmt.Sprintf("goroutine %d of %s", t.number, t.label)
 }
@@ -118,28 +125,12 @@ func (t *task) hasSeenChange() bool {
 	if t.loaded > len(t.loads) {
 		return true
 	}
-	hideFromRaceDetector()
-	hasChanged := false
 	for i := range t.loads[:t.loaded] {
-		hasChanged = hasChanged || t.loads[i].word.bits() != t.loads[i].bits
+		if t.loads[i].read() != t.loads[i].bits {
+			return true
+		}
 	}
-	showToRaceDetector()
-	return hasChanged
-}
-
-// noteLoad notes what the running task has read.
-//
-//go:norace
-func noteLoad(w word, bits uint64) {
-	s := running
-	if s == nil || s.isOver {
-		return
-	}
-	t := s.current
-	if t.loaded < len(t.loads) {
-		t.loads[t.loaded] = load{w, bits}
-	}
-	t.loaded++
+	return false
 }
 
 // PollEnds is called once in each turn of a loop that reads words until they change. It waits until
@@ -147,25 +138,32 @@ func noteLoad(w word, bits uint64) {
 //
 //go:norace
 func PollEnds() bool {
-	s := active()
-	if s == nil {
+	s := running
+	switch {
+	case s == nil:
 		return false
+	case s.isOver:
+		runtime.Goexit()
 	}
+
 	t := s.current
 	t.isPolling, t.pollIsOver = true, false
-	s.yield("a word")
+	s.step()
 	t.isPolling, t.loaded = false, 0
 	return t.pollIsOver
 }
 
+// Step is a step that does nothing else. It comes before a send to a channel, and before its close.
+func Step() { step() }
+
 // Go starts a goroutine.
 func Go(f func()) {
-	s := active()
+	s := known()
 	if s == nil {
 		go f()
 		return
 	}
-	s.start("go", false, f)
+	s.start("its first step", false, f)
 	s.step()
 }
 
@@ -173,7 +171,7 @@ func Go(f func()) {
 //
 //go:norace
 func SetLabel(label string) {
-	if s := active(); s != nil {
+	if s := known(); s != nil {
 		s.current.label = label
 	}
 }
@@ -182,7 +180,7 @@ func SetLabel(label string) {
 //
 //go:norace
 func (t *task) describe() string {
-	doing := "can go on, at " + t.what
+	doing := "can go on"
 	switch {
 	case t.isKilled:
 		doing = "was killed"
@@ -190,19 +188,23 @@ func (t *task) describe() string {
 		doing = "polls"
 	case t.until != nil:
 		doing = "waits for " + t.what
+
+		if h, ok := t.until.(held); ok && h.heldBy() != nil {
+			doing += " that " + h.heldBy().String() + " holds"
+		}
 	}
-	return t.String() + " " + doing
+	return t.String() + " " + doing + t.at.describe()
 }
 
 // Kill lets no goroutine of a rank take another step, as if its process had died.
 //
 //go:norace
 func Kill(label string) {
-	s := active()
+	s := known()
 	if s == nil {
 		return
 	}
-	for i := s.first; i < s.count; i++ {
+	for i := 0; i < s.count; i++ {
 		if t := s.tasks[i]; t != nil && t.label == label {
 			t.isKilled = true
 		}
@@ -220,7 +222,7 @@ func Kill(label string) {
 //
 //go:norace
 func Stall(label string, d time.Duration) {
-	if s := active(); s != nil {
+	if s := known(); s != nil {
 		s.calendar.add(due{at: time.Now().Add(d), stalled: label})
 	}
 }
@@ -228,16 +230,20 @@ func Stall(label string, d time.Duration) {
 // At calls f in a goroutine of its own once the program has taken that many steps. If the program
 // ends before, it does not.
 func At(steps int, f func()) {
-	s := active()
+	s := known()
 	if s == nil {
 		return
 	}
-	s.start("a step", true, func() {
-		SetLabel("")
+	t := s.start("a step", true, func() {
 		s.block(&reached{s, steps}, "a step")
+		s.setForeground()
 		f()
 	})
+	t.setLabel("")
 }
+
+//go:norace
+func (t *task) setLabel(label string) { t.label = label }
 
 // reached is the condition that the program has taken so many steps.
 type reached struct {
@@ -246,4 +252,4 @@ type reached struct {
 }
 
 //go:norace
-func (r *reached) isTrue() bool { return r.s.steps >= r.steps }
+func (r *reached) isTrue() bool { return r.s.steps >= r.steps && r.s.calendar.endedAt.IsZero() }

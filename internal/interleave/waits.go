@@ -41,6 +41,9 @@ func Compute(d time.Duration) {
 // whether the loop must end; only a seed says so.
 func PollEnds() bool { return false }
 
+// Step comes before a send to a channel, and before its close: a step under a seed.
+func Step() {}
+
 // Receive receives from a channel.
 func Receive[A any](a <-chan A) { <-a }
 

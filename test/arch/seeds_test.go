@@ -72,6 +72,8 @@ func checkOrdered(t *testing.T, fset *token.FileSet, f *ast.File) {
 				t.Errorf("%s waits for one of several channels: use interleave.First", fset.Position(n.Pos()))
 			}
 			return false
+		case *ast.BlockStmt:
+			checkSteps(t, fset, n.List)
 		case *ast.UnaryExpr:
 			if n.Op == token.ARROW {
 				t.Errorf("%s receives: use interleave.Receive", fset.Position(n.Pos()))
@@ -98,4 +100,48 @@ func TestWordsAreInlined(t *testing.T) {
 			t.Errorf("the compiler does not say %q", text)
 		}
 	}
+}
+
+// checkSteps proves that a step comes before a statement that closes a channel, or sends to it unless
+// it is full.
+func checkSteps(t *testing.T, fset *token.FileSet, list []ast.Stmt) {
+	for i, stmt := range list {
+		call, isCall := stmt.(*ast.ExprStmt)
+		isClose := isCall && isCallOf(call.X, "close")
+		if choice, ok := stmt.(*ast.SelectStmt); !isClose && !(ok && sends(choice)) {
+			continue
+		}
+		if i == 0 || !isStep(list[i-1]) {
+			t.Errorf("%s sends or closes: call interleave.Step before it", fset.Position(stmt.Pos()))
+		}
+	}
+}
+
+func isCallOf(x ast.Expr, name string) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.Ident)
+	return ok && f.Name == name
+}
+
+func isStep(s ast.Stmt) bool {
+	x, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && f.Sel.Name == "Step"
+}
+
+func sends(s *ast.SelectStmt) bool {
+	return slices.ContainsFunc(s.Body.List, func(c ast.Stmt) bool {
+		_, ok := c.(*ast.CommClause).Comm.(*ast.SendStmt)
+		return ok
+	})
 }

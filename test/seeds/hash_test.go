@@ -10,9 +10,9 @@ import (
 
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
-	"departures": 0x3c4d33fec8b0bf79,
-	"programs":   0x7b48498946bec7d0,
-	"faults":     0xc04eea0ffeb4278a,
+	"departures": 0x654e5e18dc8d3c76,
+	"programs":   0x54838310a6e827e7,
+	"faults":     0x58dde60456e6c7f1,
 }
 
 const hashed = 25

@@ -21,6 +21,7 @@ func NewGoroutines(ranks int) Goroutines {
 
 // Wake implements Rest. (syncmodel: tokensStay)
 func (g Goroutines) Wake(sleeper int) {
+	interleave.Step()
 	select {
 	case g[sleeper] <- struct{}{}:
 	default:

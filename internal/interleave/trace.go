@@ -1,0 +1,146 @@
+//go:build interleave
+
+package interleave
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Action is what has happened at a step of a run with Options.IsTraced.
+type Action struct {
+	Task  int    // its number; -1: none, the clock has advanced
+	Label string // of its rank
+	What  string // the function of this package that was called, or what else has happened
+	Where string // file and line of the caller
+	Line  string // the source there, if it can be read
+}
+
+func (s Action) String() string {
+	if s.Where == "" {
+		return s.What
+	}
+	if s.Line != "" {
+		return path.Base(s.Where) + " " + s.Line
+	}
+	return s.What + " " + path.Base(s.Where)
+}
+
+// stack has the callers of a step.
+type stack struct {
+	callers [10]uintptr
+	depth   int
+}
+
+// look notes where the running goroutine is.
+//
+//go:norace
+func (c *stack) look() { c.depth = runtime.Callers(3, c.callers[:]) }
+
+// trace has all steps of a run.
+type trace struct {
+	moments []moment
+	end     int
+	start   time.Time
+	files   map[string][]string // the lines of source files
+}
+
+type moment struct {
+	task  int
+	label string
+	event event
+	at    stack
+	time  time.Time // if the clock has advanced
+}
+
+//go:norace
+func (r *trace) add(t *task, e event) {
+	m := moment{task: -1, event: e}
+	switch {
+	case t != nil:
+		m.task, m.label, m.at = t.number, t.label, t.at
+	default:
+		m.time = time.Now()
+	}
+	r.moments = grow(r.moments, r.end)
+	r.moments[r.end] = m
+	r.end++
+}
+
+func (r *trace) steps() []Action {
+	r.files = map[string][]string{}
+	steps := make([]Action, r.end)
+	for i := range steps {
+		m := &r.moments[i]
+		step := Action{Task: m.task, Label: m.label}
+
+		switch m.event {
+		case advanceClock:
+			step.What = fmt.Sprint("the clock shows ", m.time.Sub(r.start))
+		case endPoll:
+			step.What = "its poll is ended"
+
+		default:
+			file, line := "", 0
+			step.What, file, line = m.at.find()
+			step.Where, step.Line = position(file, line), r.read(file, line)
+		}
+		steps[i] = step
+	}
+	return steps
+}
+
+// find returns the function of this package that was called, and from where.
+func (c *stack) find() (function, file string, line int) {
+	const prefix = "internal/interleave."
+	frames := runtime.CallersFrames(c.callers[:c.depth])
+	for {
+		frame, more := frames.Next()
+		_, name, isOwn := strings.Cut(frame.Function, prefix)
+		if !isOwn || strings.HasSuffix(frame.File, "_test.go") {
+			return function, frame.File, frame.Line
+		}
+
+		name = strings.NewReplacer("(*", "", ")", "", "cell[...].", "", "number[...].", "", "[...]", "").Replace(name)
+		if !strings.Contains(name, ".func") {
+			function = name
+		}
+		if !more {
+			return function, "", 0
+		}
+	}
+}
+
+func (c *stack) describe() string {
+	if c.depth == 0 {
+		return ""
+	}
+	what, file, line := c.find()
+	return fmt.Sprintf(", %s at %s", what, position(file, line))
+}
+
+// position names a line by the last two parts of its file's path.
+func position(file string, line int) string {
+	if file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(file)), path.Base(file), line)
+}
+
+// read returns a line of a source file, if it can be read.
+func (r *trace) read(file string, line int) string {
+	lines, isKnown := r.files[file]
+	if !isKnown {
+		text, _ := os.ReadFile(file)
+		lines = strings.Split(string(text), "\n")
+		r.files[file] = lines
+	}
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[line-1])
+}
