@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -114,7 +115,7 @@ func (e *Engine) sortRanks() (departed, waiting, others []int) {
 	for r := range e.incoming {
 		switch {
 		case r == e.rank:
-		case e.link.Lost(r) != nil:
+		case e.isLost(r):
 			departed = append(departed, r)
 		case e.waitsForThis(r):
 			waiting = append(waiting, r)
@@ -123,6 +124,12 @@ func (e *Engine) sortRanks() (departed, waiting, others []int) {
 		}
 	}
 	return departed, waiting, others
+}
+
+// isLost reports whether a rank is lost. If this rank has left meanwhile, others are not lost.
+func (e *Engine) isLost(rank int) bool {
+	_, isLost := errors.AsType[*transport.PeerLostError](e.link.Lost(rank))
+	return isLost
 }
 
 // waitsForThis reports whether a rank waits for this one, or for a rank that does.

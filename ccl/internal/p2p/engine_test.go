@@ -216,6 +216,33 @@ func (l leavingP2P) Lost(int) error {
 	return nil
 }
 
+// closing is an endpoint that its rank closes while it asks which others are lost.
+type closing struct{ transport.Endpoint }
+
+type closingP2P struct{ transport.P2P }
+
+func (ep closing) P2P() transport.P2P { return closingP2P{ep.Endpoint.P2P()} }
+
+func (l closingP2P) Lost(peer int) error {
+	if peer < 0 {
+		return nil
+	}
+	return transport.ErrClosed
+}
+
+// A receive that times out while its rank leaves does not say of the others that they have left.
+func TestLeavingAtATimeout(t *testing.T) {
+	e := engine(closing{local.New(2)[1]})
+	end := make(ended, 1)
+	e.Start(&Transfer{Request: Request{
+		Ctx: context.Background(), Peer: AnySource, Tag: 3, Type: 1, Data: make([]byte, 1), Owner: end, Timeout: time.Millisecond,
+	}})
+	var late *transport.TimeoutError
+	require.ErrorAs(t, end.wait(t), &late)
+	require.Empty(t, late.Left)
+	require.Equal(t, []int{0}, late.Behind)
+}
+
 // A rank that leaves in the middle of a message does not fail the group: the others learn that it
 // has left.
 func TestLeavingInAMessage(t *testing.T) {

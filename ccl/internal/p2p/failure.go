@@ -124,7 +124,7 @@ func (e *Engine) giveUp(t *Transfer, err error) {
 
 	for from := range e.incoming {
 		in := &e.incoming[from]
-		isLost := lost && !t.Sending && (t.Peer == from || t.Peer == AnySource && e.link.Lost(from) != nil)
+		isLost := lost && !t.Sending && (t.Peer == from || t.Peer == AnySource && e.isLost(from))
 		if in.recv == t || isLost && in.recv == nil {
 			*in = incoming{lost: true}
 		}
