@@ -34,7 +34,7 @@ var rules = []rule{
 	{"bytesize", []string{"internal/text"}, nil, "numbers of bytes know nothing of what has them"},
 	{"topology", []string{"internal/text"}, nil, "topology is pure arithmetic"},
 	{"transport", []string{"internal/failure", "internal/text", "internal/interleave"}, nil, "the contract must not lean on one of its implementations"},
-	{"transport/transporttest", []string{"transport"}, []string{testify},
+	{"transport/transporttest", []string{"transport", "internal/interleave"}, []string{testify},
 		"the suite knows the contract, not a transport"},
 	{"transport/mpi/internal/abi", []string{"transport"}, []string{"github.com/ebitengine/purego"},
 		"calls of a library know nothing of what is made of them"},

@@ -39,14 +39,19 @@ func simulateProcesses(t *testing.T, seed uint64) {
 			}
 		})
 	}
-	shm.Simulate(directory, func(ranks int) shm.Geometry {
+	shm.Simulate(directory, geometryOf(seed))
+}
+
+// geometryOf draws sizes of shared memory.
+func geometryOf(seed uint64) func(ranks int) shm.Geometry {
+	return func(ranks int) shm.Geometry {
 		g := shm.SmallestGeometry(ranks)
 		g.Slot, g.Slots = []int{128, 1024}[seed/2%2], 1+int(seed/4%2)
 		g.Piece = []int{144, 1024, 4096}[seed/8%3]
 		g.Payload = []int{48, 600}[seed/24%2]
 		g.Pool = 2 * ranks * ranks * g.Slots * (g.Slot + 1024)
 		return g
-	})
+	}
 }
 
 // A process is a simulated process.

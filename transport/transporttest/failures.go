@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -78,7 +79,7 @@ func failAfterwards(h *harness, n int) {
 					failed.pass()
 				}
 				if outside {
-					go record()
+					interleave.Go(record)
 				} else {
 					record()
 				}

@@ -8,10 +8,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -28,7 +27,7 @@ type group struct {
 	ranks    []*rank
 	patience time.Duration
 	stop     chan struct{} // closed when the script of a rank has failed
-	stopping sync.Once
+	stopping interleave.Once
 }
 
 // rank is one rank of a group: its endpoint and the state of its script.
@@ -142,35 +141,25 @@ func (g *group) freeAll() {
 // run runs script once per rank, side by side, and fails with the first error. A
 // rank whose script fails makes the group fail, so that the others end as well.
 func (g *group) run(script func(r *rank)) {
-	outcomes := make(chan error, len(g.ranks))
+	outcomes, ended := make(chan error, len(g.ranks)), make(chan struct{}, len(g.ranks))
 	for _, r := range g.ranks {
-		go func() {
+		interleave.Go(func() {
 			err := catchFailure(func() { script(r) })
 			if err != nil {
 				err = fmt.Errorf("rank %d of %d: %w", r.number, len(g.ranks), err)
 			}
 			outcomes <- err
-		}()
+			ended <- struct{}{}
+		})
 	}
 
-	watchdog := time.NewTimer(g.patience)
+	watchdog := interleave.NewTimer(g.patience)
 	defer watchdog.Stop()
 	var result error
 
 	hung := false
 	for pending := len(g.ranks); pending > 0; {
-		select {
-		case err := <-outcomes:
-			pending--
-			if err == nil {
-				continue
-			}
-
-			if result == nil || isConsequence(result) && !isConsequence(err) {
-				result = err
-			}
-			g.failAll()
-		case <-watchdog.C:
+		if interleave.First(ended, watchdog.C) == 1 {
 			if hung {
 				failIf(result) // not even the failure woke the ranks
 			}
@@ -180,7 +169,18 @@ func (g *group) run(script func(r *rank)) {
 			}
 			g.failAll()
 			watchdog.Reset(g.patience)
+			continue
 		}
+
+		pending--
+		err := <-outcomes
+		if err == nil {
+			continue
+		}
+		if result == nil || isConsequence(result) && !isConsequence(err) {
+			result = err
+		}
+		g.failAll()
 	}
 	failIf(result)
 }
@@ -194,11 +194,11 @@ func isConsequence(err error) bool {
 func (g *group) failAll() {
 	g.stopping.Do(func() {
 		close(g.stop)
-		go func() {
+		interleave.Go(func() {
 			for _, r := range g.ranks {
 				r.Fail(&transport.Failure{Kind: transport.FailureAborted, By: r.number, Text: "the check has failed"})
 			}
-		}()
+		})
 	})
 }
 
@@ -218,16 +218,14 @@ func (r *rank) checkStop() {
 
 // awaitGate waits until g is open, and ends the script if another rank's has failed.
 func (r *rank) awaitGate(g *gate) {
-	select {
-	case <-g.opened:
-	case <-r.group.stop:
+	if interleave.First(g.opened, r.group.stop) == 1 {
 		failIf(errStopped)
 	}
 }
 
 // gate opens when it has been passed as many times as newGate was told.
 type gate struct {
-	remaining atomic.Int64
+	remaining interleave.Int64
 	opened    chan struct{}
 }
 
@@ -283,6 +281,11 @@ func (r *rank) pause() {
 }
 
 func yield(times int) {
+	if interleave.IsSeeded() {
+		interleave.Compute(time.Duration(times/8) * 100 * time.Nanosecond)
+		interleave.PollEnds() // a loop may wait for what others do
+		return
+	}
 	for range times {
 		runtime.Gosched()
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -33,7 +33,7 @@ func (g *group) formGroups(numbers []uint64, members [][]int) []*group {
 	}
 
 	g.run(func(r *rank) {
-		var all sync.WaitGroup
+		var all interleave.WaitGroup
 		errs := make([]error, len(members))
 		for i, ranks := range members {
 			me := slices.Index(ranks, r.number)

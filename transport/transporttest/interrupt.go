@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -54,7 +55,7 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if ev == deadline {
-		ctx, cancel = context.WithTimeout(context.Background(), limit)
+		ctx, cancel = interleave.WithTimeout(context.Background(), limit)
 	}
 	defer cancel()
 	peer := n - 1
@@ -211,7 +212,7 @@ func reach(h *harness, n int, wt *wait, ev *event) {
 // are as many trials as fit into a twentieth of a second.
 func reachedLeaving(h *harness, n int) {
 	end := time.Now().Add(50 * time.Millisecond)
-	for trial := 0; trial < 16*n || trial < 2000 && time.Now().Before(end); trial++ {
+	for trial := 0; trial < 16*n || trial < 2000 && time.Now().Before(end) && !interleave.IsSeeded(); trial++ {
 		who, kind, ev, slow := trial%n, trial/n%4, []*event{departure, failure}[trial/n/4%2], trial/n/8%2 == 0
 		exposed, anyRunner := kind&1 != 0, kind&2 != 0
 		what := fmt.Sprintf("%s of rank %d after a call (Exposed %v, AnyRunner %v)", ev.name, who, exposed, anyRunner)
@@ -261,10 +262,10 @@ func endContexts(h *harness, n int) {
 				if trial%3 == 0 {
 					cancel()
 				} else {
-					go func() {
+					interleave.Go(func() {
 						yield(20 * trial)
 						cancel()
-					}()
+					})
 				}
 
 				e.Ctx = ctx

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -163,14 +164,15 @@ func p2pOrder(h *harness, n int) {
 func p2pBeside(h *harness, n int) {
 	h.run(func(r *rank) {
 		next, previous := (r.number+1)%n, (r.number+n-1)%n
-		beside := make(chan error, 1)
-		go func() {
-			beside <- r.runOrFail(func() {
+		var other error
+		var beside interleave.WaitGroup
+		beside.Go(func() {
+			other = r.runOrFail(func() {
 				for i := range 20 {
 					r.sendAround([]int{0, 1, 40, 300}, i%2 == 0)
 				}
 			})
-		}()
+		})
 
 		err := catchFailure(func() {
 			for i := range 60 {
@@ -181,7 +183,7 @@ func p2pBeside(h *harness, n int) {
 			}
 		})
 
-		if other := <-beside; err == nil || other != nil && isConsequence(err) {
+		if beside.Wait(); err == nil || other != nil && isConsequence(err) {
 			failIfIn(other, "P2P beside calls")
 		}
 		failIf(err)
@@ -217,14 +219,15 @@ func p2pDrain(h *harness, n int) {
 // p2pWake calls Wake from another goroutine of each rank, before Rest or during it.
 func p2pWake(h *harness, n int) {
 	h.run(func(r *rank) {
-		wake := make(chan struct{})
-		defer close(wake)
-		go func() {
-			for range wake {
+		const wakes = 300
+		wake, end := make(chan struct{}, wakes), make(chan struct{})
+		defer close(end)
+		interleave.Go(func() {
+			for interleave.First(wake, end) == 0 {
 				r.P2P().Wake()
 			}
-		}()
-		for i := range 300 {
+		})
+		for i := range wakes {
 			wake <- struct{}{}
 			r.yield()
 			r.P2P().Rest(returnFalse, i%2 == 0) // hangs if the wake is lost

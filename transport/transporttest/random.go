@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -115,10 +116,10 @@ func (r *rank) misbehave(ev *event, script *rand.Rand) error {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		times := r.rnd.IntN(300)
-		go func() {
+		interleave.Go(func() {
 			yield(times)
 			ev.happen(r, cancel)
-		}()
+		})
 		r.ctx = ctx
 		return r.finalCall(script)
 	}

@@ -26,6 +26,12 @@ const shortRanks = 3
 // Test closes the endpoints. open must not keep them: a closed endpoint has to become
 // garbage.
 func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint) {
+	TestUnder(t, open, func(_ *testing.T, check func()) { check() })
+}
+
+// TestUnder is Test for checks that run inside of run, such as under a seed of package interleave.
+// Then it leaves out those that count goroutines.
+func TestUnder(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint, run func(t *testing.T, check func())) {
 	patience := longPatience
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,7 +46,8 @@ func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint)
 						size:     n,
 						patience: patience,
 					}
-					err := c.on(h, n)
+					var err error
+					run(t, func() { err = c.on(h, n) })
 					if errors.Is(err, errHung) {
 						patience = max(patience/2, shortPatience)
 					}
