@@ -74,8 +74,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 
 	if w.isCopy() {
-		err := &InvalidArgumentError{"wait", "no call was started with this Work, or it is a copy of the call's"}
-		return newCallError("wait", &CallOption{}, err)
+		return &InvalidArgumentError{"wait", "no call was started with this Work, or it is a copy of the call's"}
 	}
 	w.addWaits(w.engine, 1)
 	err := w.await(ctx)

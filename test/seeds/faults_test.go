@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -20,6 +21,10 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	j := newJob(seed, 20)
 	j.setTrap()
 	o.IsLate = j.fault.way == wayTimes
+	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps, wayDiffers}, j.fault.way) {
+		o.Patience = patience
+	}
+	var eps endpoints
 	players := make([]*player, j.ranks)
 
 	r := interleave.Run(t, o, func() {
@@ -32,7 +37,7 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 				players[f.rank].strike()
 			})
 		}
-		endpoints := local.NewWaiting(j.ranks, j.waiting)
+		endpoints := eps.watch(local.NewWaiting(j.ranks, j.waiting))
 		each(endpoints, func(rank int, ep transport.Endpoint) {
 			if players[rank].open(ep) {
 				players[rank].play()
@@ -50,7 +55,7 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	if r.Finding != nil {
 		return r, nil
 	}
-	return r, (&auditor{job: j, players: players}).check()
+	return r, errors.Join((&auditor{job: j, players: players}).check(), eps.check())
 }
 
 // open makes the group of all ranks.

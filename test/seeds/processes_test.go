@@ -121,6 +121,10 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 	isStalled := slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
 	o.IsLate = !isStalled && seed/6%2 == 0
 
+	if len(faults) == 0 && !o.IsLate { // a sleep that lasts longer has missed its wake-up
+		o.Patience = 30 * time.Millisecond
+	}
+
 	timeout := callTimeout
 	if o.IsLate {
 		timeout = -1 // the clock runs ahead
