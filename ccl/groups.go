@@ -118,6 +118,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	made := make([]*Communicator, len(lists))
+	isOwn := false // this rank itself has ended a group
 	for i, members := range lists {
 		if !slices.Contains(members, c.engine.rank) {
 			continue
@@ -125,6 +126,8 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		group, failed := c.group(ctx, groupNumber(number, i), members, opts)
 		if made[i] = group; failed != nil && err == nil {
 			err = failed
+			aborted, ok := errors.AsType[*transport.AbortedError](err)
+			isOwn = ok && aborted.By == slices.Index(members, c.engine.rank) || !ok && errors.Is(err, context.Canceled)
 			giveUp(errors.New(initializationCause(err).Error())) // the ranks in it are those of this group
 		}
 	}
@@ -135,6 +138,9 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		if group != nil {
 			_ = group.Close() // the error says why
 		}
+	}
+	if isOwn { // another rank may have failed this group because of it
+		return nil, outsideCall(coll, opts, err)
 	}
 	return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
 }

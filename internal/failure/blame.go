@@ -23,6 +23,8 @@ type Report struct {
 	Awaited *int  // the rank whose message the failed call waited for; nil if none
 	Time    time.Time
 	Text    string // of the error; "" if it is not known
+	// IsJoining: the rank has not joined the others.
+	IsJoining bool
 	// MayRecover: a call has failed, and the program may go on.
 	MayRecover bool
 }
@@ -217,11 +219,12 @@ func (v *Verdict) followReports(ranks []Rank) {
 }
 
 // findMinority blames the ranks of a circle that made another call than most: who waits for a rank
-// differs from it, and the few differ from more ranks than the many do.
+// differs from it, and the few differ from more ranks than the many do. Ranks that join make no
+// calls: those that wait for each other came at different times.
 func (v *Verdict) findMinority(ranks []Rank, reporters []int) {
 	differs := make([]int, len(ranks))
 	for _, i := range reporters {
-		if r := ranks[i].Report; r.Kind == Timeout && r.Awaited == nil { // a message is no call of all
+		if r := ranks[i].Report; r.Kind == Timeout && r.Awaited == nil && !r.IsJoining { // a message is no call of all
 			for _, peer := range within(r.Ranks, len(ranks)) {
 				differs[i]++
 				differs[peer]++

@@ -16,6 +16,7 @@ func TestBlame(t *testing.T) {
 	}
 	call := func(r Rank) Rank { r.Report.MayRecover = true; return r }
 	awaits := func(peer int, r Rank) Rank { r.Report.Awaited = &peer; return r }
+	joining := func(r Rank) Rank { r.Report.IsJoining = true; return r }
 	alive := func(r Rank) Rank { r.HasFailed = false; return r }
 	dead := func(ms int) Rank { return Rank{HasFailed: true, Ended: at(ms)} }
 	returned := Rank{Ended: at(1)}
@@ -45,6 +46,7 @@ func TestBlame(t *testing.T) {
 		{"the end of a chain", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 2), {}}, Silent, []int{2}, 1},
 		{"a circle", []Rank{says(0, 6, timeout, 1), says(1, 5, timeout, 2), says(2, 7, timeout, 0), {}}, Circle, []int{0, 1, 2}, 1},
 		{"a circle with one rank that most wait for", []Rank{says(0, 5, timeout, 1, 2), says(1, 6, timeout, 0), says(2, 7, timeout, 0)}, Difference, []int{0}, 0},
+		{"a circle of ranks that join", []Rank{joining(says(0, 5, timeout, 1, 2)), joining(says(1, 6, timeout, 0)), joining(says(2, 7, timeout, 0))}, Circle, []int{0, 1, 2}, 0},
 		{"one that has lost a rank that waited for it", []Rank{says(0, 7, lost, 2), says(1, 6, timeout, 0), says(2, 5, timeout, 0)}, Difference, []int{0}, 2},
 		{"one that others have lost when they waited for it", []Rank{says(0, 5, timeout, 1, 2), says(1, 6, lost, 0), says(2, 7, aborted, 0)}, Difference, []int{0}, 0},
 		{"two ranks of five in another group", []Rank{says(0, 5, timeout, 2, 3, 4), says(1, 6, timeout, 2, 3, 4), says(2, 7, timeout, 0, 1), says(3, 8, timeout, 0, 1), says(4, 9, timeout, 0, 1)}, Difference, []int{0, 1}, 0},

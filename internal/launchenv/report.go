@@ -51,7 +51,8 @@ func (r *Report) IsConsequence() bool { return r.Cause != 0 && !slices.Contains(
 // Failure returns what the report says of who is to blame.
 func (r *Report) Failure() *failure.Report {
 	return &failure.Report{
-		Kind: r.Cause, Ranks: r.Ranks, Awaited: r.Awaited, Time: r.Time, Text: r.Message, MayRecover: r.Kind == FailedCall,
+		Kind: r.Cause, Ranks: r.Ranks, Awaited: r.Awaited, Time: r.Time, Text: r.Message,
+		IsJoining: r.Kind == FailedInit, MayRecover: r.Kind == FailedCall,
 	}
 }
 
