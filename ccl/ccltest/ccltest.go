@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Option is an option of Test and of Fuzz.
+// Option is an option of Test, of Fuzz and of Seeds.
 type Option struct {
 	params      string
 	rankOrdered bool

@@ -1,8 +1,9 @@
 // Package ccltest is the conformance suite for algorithms. A configuration should name an
-// algorithm only after its kernels have passed it. An author's whole test is two lines:
+// algorithm only after its kernels have passed it. An author's whole test is three lines:
 //
 //	func TestConformance(t *testing.T) { ccltest.Test(t, ring.Algorithm) }
 //	func FuzzKernels(f *testing.F)     { ccltest.Fuzz(f, ring.Algorithm) }
+//	func TestOrders(t *testing.T)      { ccltest.Seeds(t, ring.Algorithm) }
 //
 // # Model
 //
@@ -118,7 +119,7 @@
 //     no kernel ever runs.
 //   - Kernels that are TwoLevels or Native: no medium has several nodes, or a transport with
 //     collectives of its own.
-//   - Data races that have not yet led to a wrong result: run it with -race as well.
+//   - Data races that have not yet led to a wrong result: run it, and [Seeds], with -race as well.
 //   - Needless reads, such as of memory next to a buffer.
 //   - State that shows only after many calls.
 //   - Whether results are the same on other machines: it compares within one process.
@@ -126,9 +127,9 @@
 //
 // # Concurrency
 //
-// [Test] and [Fuzz] run their checks one after the other. Tests that run in parallel to
+// [Test], [Fuzz] and [Seeds] run their checks one after the other. Tests that run in parallel to
 // them disturb the checks that count goroutines and allocations, and SameBits changes
-// GOMAXPROCS for a while. Neither reads the environment.
+// GOMAXPROCS for a while. None reads the environment.
 //
 // # Failure
 //

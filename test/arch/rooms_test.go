@@ -46,7 +46,7 @@ var rules = []rule{
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/params", "internal/strictyaml", "internal/text"}, nil,
 		"configuration stands on the engine, which knows a Selector only"},
 	{"ccl/agree", []string{"ccl", "transport"}, nil, "it stands on collectives, and transport writes ranks"},
-	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "topology", "transport", "transport/...", "test/calls", "internal/launchenv", "internal/library"}, []string{testify},
+	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "topology", "transport", "transport/...", "test/calls", "internal/launchenv", "internal/library", "internal/interleave", "internal/underseeds"}, []string{testify},
 		"the suite runs its subject on real transports, and shows its stacks"},
 	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
 	{"ccl/internal/reducer", []string{"internal/interleave", "transport", "internal/reduce", "internal/memory"}, nil, "it reduces bytes, of whichever call"},
@@ -62,6 +62,7 @@ var rules = []rule{
 	{"partition/partitiontest", []string{"partition", "ccl", "algorithms", "transport", "transport/..."}, nil, "it runs workers on real transports"},
 	{"primitive", []string{"partition", "ccl", "ccl/agree", "internal/failure", "internal/memory", "internal/rowmajor"}, nil, "operators move tensors by collectives"},
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
+	{"dist/disttest", []string{"dist", "internal/underseeds"}, []string{testify}, "it runs what users' programs run"},
 	{"dist", []string{"ccl", "ccl/agree", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/failure", "internal/goroutine", "internal/launchenv", "internal/object", "internal/interleave"}, nil,
 		"the front door names the concrete parts"},
 	{"launch", []string{"transport/shm", "internal/launcher", "internal/launchenv", "internal/jsonfloat"}, nil, "it starts programs that need not use goccl"},
@@ -78,6 +79,7 @@ var rules = []rule{
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
 	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},
 	{"internal/params", []string{"bytesize"}, nil, "parameters are fields of any struct"},
+	{"internal/underseeds", []string{"internal/interleave"}, nil, "it chooses orders, of whichever program"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
 	{"internal/flight", []string{"internal/atomicfile", "internal/userfile"}, nil, "a recorder knows neither collectives nor transports"},
@@ -110,7 +112,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist", "internal/cores"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
+	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
 
 const testify = "github.com/stretchr/testify"
 
