@@ -63,6 +63,7 @@ type process struct {
 
 	hasJoined bool
 	err       error
+	wrong     error         // a result is
 	ended     chan struct{} // closed when it has ended or is dead
 }
 
@@ -138,7 +139,7 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 	r := interleave.Run(t, o, func() {
 		for rank := range all {
 			all[rank] = &process{label: fmt.Sprint("rank ", rank), account: p.NewAccount(rank), ended: make(chan struct{})}
-			interleave.Go(func() { all[rank].run(rank, ranks, settings, p) })
+			interleave.Go(func() { all[rank].run(rank, ranks, int(seed/5%4), settings, p) })
 		}
 		for _, f := range faults {
 			interleave.At(f.step, func() { f.happen(p, all[f.rank]) })
@@ -165,7 +166,7 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 	return r, err
 }
 
-func (q *process) run(rank, ranks int, s *config.Settings, p *stress.Departures) {
+func (q *process) run(rank, ranks, rounds int, s *config.Settings, p *stress.Departures) {
 	interleave.SetLabel(q.label)
 	ep, err := shm.Join(context.Background(), shm.Job{Name: "job", Rank: rank, Size: ranks})
 	var c *ccl.Communicator
@@ -174,10 +175,48 @@ func (q *process) run(rank, ranks int, s *config.Settings, p *stress.Departures)
 	}
 	if err == nil {
 		q.hasJoined = true
+		if rounds > 0 {
+			err = q.reduceShared(c, rounds)
+		}
+		if err != nil {
+			_ = c.Close()
+		}
+	}
+	if err == nil {
 		_, err = p.Run(context.Background(), c, stress.Exits{Account: q.account})
 	}
 	q.err = err
 	q.end(false)
+}
+
+// reduceShared lets ranks reduce memory of a region and memory of their own, in turn, and frees the
+// region.
+func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
+	const length = 700
+	ctx := context.Background()
+	region, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
+	if err != nil {
+		return err
+	}
+
+	buffers := [][]int32{region.BlockSlice(), make([]int32, length)}
+	for round := range rounds * len(buffers) {
+		want, buffer := int32(0), buffers[round%len(buffers)]
+		for rank := range c.Size() {
+			want += int32(round*10 + rank)
+		}
+		for i := range buffer {
+			buffer[i] = int32(round*10 + c.Rank())
+		}
+
+		if err := ccl.AllReduce(ctx, c, buffer, buffer, ccl.Sum); err != nil {
+			return errors.Join(err, region.Close())
+		}
+		if i := slices.IndexFunc(buffer, func(x int32) bool { return x != want }); i >= 0 {
+			q.wrong = fmt.Errorf("%s, round %d of shared memory: element %d is %d instead of %d", q.label, round, i, buffer[i], want)
+		}
+	}
+	return region.Close()
 }
 
 func (f ending) happen(p *stress.Departures, q *process) {
@@ -210,6 +249,7 @@ func checkProcesses(p *stress.Departures, all []*process, faults []ending) error
 	}
 	hasFault := slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) || slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
 	for rank, q := range all {
+		errs = append(errs, q.wrong)
 		if q.err != nil && (!hasFault || !q.hasJoined && !namesOne(q.err, isFaulty)) {
 			errs = append(errs, fmt.Errorf("rank %d, before the program: %w", rank, q.err))
 		}
