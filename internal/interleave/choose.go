@@ -127,7 +127,7 @@ func (s *scheduler) chooseSteadily(me *task) (*task, event) {
 //go:norace
 func (s *scheduler) apply(number int) (t *task, e event, ok bool) {
 	if number == advances {
-		return nil, advanceClock, s.calendar.canAdvance()
+		return nil, advanceClock, s.calendar.canAdvance() || s.calendar.canWait(s.picks)
 	}
 	e = goOn
 	if number <= endsPoll {
@@ -197,16 +197,27 @@ type recorder struct {
 	chooser chooser
 	choices Choices
 	end     int
+	pick    int // the present one
+	idle    int // how often the clock has advanced at it as steady's would have
 }
 
 //go:norace
 func (r *recorder) choose(s *scheduler, me *task) (*task, event) {
 	usual, usually := s.chooseSteadily(me)
 	t, e := r.chooser.choose(s, me)
+	if r.pick != s.picks {
+		r.pick, r.idle = s.picks, 0
+	}
 	if t == usual && e == usually {
+		if e == advanceClock {
+			r.idle++
+		}
 		return t, e
 	}
 
+	for ; r.idle > 0; r.idle-- { // they come before this one
+		r.add(Choice{Pick: s.picks, Task: advances})
+	}
 	choice := Choice{Pick: s.picks, Task: advances}
 	switch {
 	case e == endPoll:
@@ -214,8 +225,13 @@ func (r *recorder) choose(s *scheduler, me *task) (*task, event) {
 	case e == goOn:
 		choice.Task = t.number
 	}
-	r.choices = grow(r.choices, r.end)
-	r.choices[r.end] = choice
-	r.end++
+	r.add(choice)
 	return t, e
+}
+
+//go:norace
+func (r *recorder) add(c Choice) {
+	r.choices = grow(r.choices, r.end)
+	r.choices[r.end] = c
+	r.end++
 }

@@ -3,6 +3,7 @@
 package interleave
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func Picture(steps []Action, lines, width int) string {
 	if skipped > 0 {
 		fmt.Fprintf(&b, "(%d turns before)\n", skipped)
 	}
-	b.WriteString(p.row(-1, func(label string) string { return label }))
+	b.WriteString(p.row(-1, func(label string) string { return cmp.Or(label, "(no rank)") }))
 	for _, t := range turns[skipped:] {
 		b.WriteString(p.draw(t))
 	}
@@ -46,7 +47,7 @@ type turn struct {
 
 func fold(steps []Action) (turns []turn) {
 	for _, s := range steps {
-		if n := len(turns); n > 0 && s.Where != "" && turns[n-1].last.Where != "" && turns[n-1].last.Task == s.Task {
+		if n := len(turns); n > 0 && s.isTurn && turns[n-1].last.isTurn && turns[n-1].last.Task == s.Task {
 			turns[n-1].last = s
 			turns[n-1].steps++
 			continue

@@ -89,7 +89,7 @@ func Run(t *testing.T, o Options, program func()) Result {
 
 	r := Result{Steps: s.steps, Hash: s.hash, Finding: s.finding}
 	if c, ok := s.choose.(*recorder); ok {
-		r.Choices = c.choices[:c.end]
+		r.Choices = append(Choices{}, c.choices[:c.end]...) // not nil
 	}
 	if s.trace != nil {
 		r.Trace = s.trace.steps()

@@ -18,6 +18,8 @@ type Action struct {
 	What  string // the function of this package that was called, or what else has happened
 	Where string // file and line of the caller
 	Line  string // the source there, if it can be read
+
+	isTurn bool // the task has taken a step
 }
 
 func (s Action) String() string {
@@ -86,6 +88,7 @@ func (r *trace) steps() []Action {
 
 		default:
 			file, line := "", 0
+			step.isTurn = true
 			step.What, file, line = m.at.find()
 			step.Where, step.Line = position(file, line), r.read(file, line)
 		}
@@ -101,6 +104,9 @@ func (c *stack) find() (function, file string, line int) {
 	for {
 		frame, more := frames.Next()
 		_, name, isOwn := strings.Cut(frame.Function, prefix)
+		if strings.HasSuffix(name, "task).run") || frame.Function == "" {
+			return function, "", 0 // a function of this package has started the goroutine
+		}
 		if !isOwn || strings.HasSuffix(frame.File, "_test.go") {
 			return function, frame.File, frame.Line
 		}

@@ -61,12 +61,12 @@ type total struct {
 
 // add runs the job of a seed.
 func (all *total) add(t *testing.T, k kind, seed uint64) (hash uint64) {
-	r, err := k.run(t, seed, interleave.Options{Seed: seed})
+	r, err := k.run(t, seed, optionsOf(t, seed))
 	if r.Finding != nil {
 		err = r.Finding
 	}
 	if err != nil {
-		t.Errorf("seed %d, %s: %v\nagain: make seeds ARGS='-seed %d -count 1 -kind %s'", seed, k.name, err, seed, k.name)
+		report(t, k, seed, err)
 	}
 	all.jobs++
 	all.steps += uint64(r.Steps)
