@@ -24,28 +24,32 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps, wayDiffers}, j.fault.way) {
 		o.Patience = patience
 	}
-	var eps endpoints
-	players := make([]*player, j.ranks)
+	return j.run(t, o)
+}
 
+// run runs a job, and returns what is wrong with how it has ended.
+func (j *job) run(t *testing.T, o interleave.Options) (interleave.Result, error) {
+	a := auditor{job: j}
+	var eps endpoints
 	r := interleave.Run(t, o, func() {
-		for rank := range players {
-			players[rank] = j.newPlayer(rank)
+		for rank := range j.ranks {
+			a.players = append(a.players, j.newPlayer(rank))
 		}
 		if f := &j.fault; f.step > 0 {
 			interleave.At(f.step, func() {
 				interleave.SetLabel(label(f.rank))
-				players[f.rank].strike()
+				a.players[f.rank].strike()
 			})
 		}
 		endpoints := eps.watch(local.NewWaiting(j.ranks, j.waiting))
 		each(endpoints, func(rank int, ep transport.Endpoint) {
-			if players[rank].open(ep) {
-				players[rank].play()
+			if a.players[rank].open(ep) {
+				a.players[rank].play()
 			}
 		})
 
-		each(endpoints, func(rank int, _ transport.Endpoint) { players[rank].close(j.groups) })
-		for _, p := range players {
+		each(endpoints, func(rank int, _ transport.Endpoint) { a.players[rank].close(j.groups) })
+		for _, p := range a.players {
 			p.cancel()
 			for _, look := range p.looks {
 				look()
@@ -55,7 +59,7 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	if r.Finding != nil {
 		return r, nil
 	}
-	return r, errors.Join((&auditor{job: j, players: players}).check(), eps.check())
+	return r, errors.Join(a.check(), eps.check())
 }
 
 // open makes the group of all ranks.

@@ -37,6 +37,7 @@ var kinds = []kind{
 	{"processes", runProcesses},
 	{"bugs", runBug},
 	{"faults", runFaults},
+	{"orders", runOrders},
 }
 
 // kindOf returns the kind of a seed's job.
