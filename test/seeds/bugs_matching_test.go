@@ -394,7 +394,7 @@ var matchingBugs = []bug{
 		},
 	},
 	{
-		name: "tags of the last message", origin: "iP2P", kind: is[*dist.PeerLostError](), ranks: []int{0}, call: "recv",
+		name: "tags of the last message", origin: "iP2P", kind: is[*dist.PeerLostError](), ranks: []int{0}, call: "messages of tags [3] have come",
 		wrong: func(rank int) error {
 			if rank == 0 {
 				return await(dist.Isend(floats(4), 1, 3))
@@ -413,7 +413,7 @@ var matchingBugs = []bug{
 		},
 	},
 	{
-		name: "tags of a long message", origin: "P2P", kind: is[*dist.PeerLostError](), ranks: []int{0}, call: "recv",
+		name: "tags of a long message", origin: "P2P", kind: is[*dist.PeerLostError](), ranks: []int{0}, call: "messages of tags [3] have come",
 		wrong: func(rank int) error {
 			if rank == 0 {
 				return dist.Send(floats(long), 1, 3)

@@ -81,12 +81,7 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 		return nil
 	}
 
-	for _, m := range e.unexpected {
-		if !t.Sending && (t.Peer == m.from || t.Peer == AnySource) && !slices.Contains(t.Others, m.tag) {
-			t.Others = append(t.Others, m.tag)
-		}
-	}
-
+	e.noteOthers(t)
 	late := &transport.TimeoutError{By: e.rank, After: t.Timeout}
 	switch from := e.sourceOf(t); from {
 	case e.rank:
@@ -150,5 +145,14 @@ func (e *Engine) warn(t *Transfer, now time.Time) {
 	}
 	if departed, waiting, _ := e.sortRanks(); !t.visible && len(departed)+len(waiting) > 0 {
 		t.Owner.Warn(departed, waiting)
+	}
+}
+
+// noteOthers notes the tags of the messages that have come while a receive waited.
+func (e *Engine) noteOthers(t *Transfer) {
+	for _, m := range e.unexpected {
+		if !t.Sending && (t.Peer == m.from || t.Peer == AnySource) && !slices.Contains(t.Others, m.tag) {
+			t.Others = append(t.Others, m.tag)
+		}
 	}
 }

@@ -58,6 +58,7 @@ func (e *Engine) checkAll() {
 					e.link.Behind(t.Peer)
 					e.timedOut = true
 				}
+				e.noteOthers(t)
 				e.giveUp(t, err)
 			}
 		}

@@ -41,7 +41,7 @@ type Transfer struct {
 	Request
 	From   int   // the rank that sent the message; set when a receive succeeds
 	Waits  bool  // not complete at once, in a group that was intact; a rank that is lost waited itself
-	Others []int // of a receive that timed out: tags of the messages that have come
+	Others []int // of a receive that timed out, or lost its sender: tags of the messages that have come
 
 	deadline time.Time   // zero: none
 	warnAt   time.Time   // likewise
