@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/failure"
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
 
@@ -202,25 +203,23 @@ func (r *Reducer) workTogether(ctx context.Context, label string, work func()) e
 	every := r.comm.Selector().Timeout()
 	var turn <-chan time.Time // never, if calls have no timeout
 	ended := make(chan struct{})
-	go func() {
+	interleave.Go(func() {
 		defer close(ended)
 		work()
-	}()
+	})
 
 	for {
 		if every > 0 {
-			turn = time.After(every)
+			turn = interleave.After(every)
 		}
 		hasEnded := 0
-		select {
-		case <-ended:
+		if interleave.First(ended, turn) == 0 {
 			hasEnded = 1
-		case <-turn:
 		}
 
 		all, err := agree.Exchange(ctx, r.comm, nil, []int{hasEnded}, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(every+every/2))
 		if err != nil {
-			<-ended
+			interleave.Receive(ended)
 			return inCall(err)
 		}
 		if !slices.Contains(all, 0) {
