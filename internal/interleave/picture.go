@@ -27,7 +27,7 @@ func Picture(steps []Action, lines, width int) string {
 	if skipped > 0 {
 		fmt.Fprintf(&b, "(%d turns before)\n", skipped)
 	}
-	b.WriteString(p.row(-1, func(label string) string { return cmp.Or(label, "(no rank)") }))
+	b.WriteString(p.row(header, func(label string) string { return cmp.Or(label, "(no rank)") }))
 	for _, t := range turns[skipped:] {
 		b.WriteString(p.draw(t))
 	}
@@ -64,10 +64,10 @@ func (p *picture) draw(t turn) string {
 	}
 	text := p.cell(t.first.Task, t.first.Label, t.first.String())
 	if t.steps > 2 {
-		text += p.cell(-1, t.first.Label, fmt.Sprintf("... %d more", t.steps-2))
+		text += p.cell(goingOn, t.first.Label, fmt.Sprintf("... %d more", t.steps-2))
 	}
 	if t.steps > 1 {
-		text += p.cell(-1, t.first.Label, t.last.String())
+		text += p.cell(goingOn, t.first.Label, t.last.String())
 	}
 	return text
 }
@@ -81,6 +81,12 @@ func (p *picture) cell(task int, label, text string) string {
 	})
 }
 
+// Instead of a task's number.
+const (
+	header  = -2
+	goingOn = -1 // the task of the line before
+)
+
 // row returns a line with what text returns for each label. It begins with the number of the task.
 func (p *picture) row(task int, text func(label string) string) string {
 	var b strings.Builder
@@ -90,7 +96,11 @@ func (p *picture) row(task int, text func(label string) string) string {
 	column := max((p.width-5)/max(len(p.labels), 1), 8)
 	for i, label := range p.labels {
 		b.WriteString(strings.Repeat(" ", max(5+i*column-utf8.RuneCountInString(b.String()), 0)))
-		b.WriteString(shorten(text(label), column-1))
+		width := column - 1
+		if task != header { // the other columns are empty
+			width = p.width - 5 - i*column
+		}
+		b.WriteString(shorten(text(label), width))
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
