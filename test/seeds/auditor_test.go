@@ -147,7 +147,8 @@ func (a *auditor) mismatched(o *outcome, e *ccl.MismatchError, member func(int) 
 	if f.way == wayTimes {
 		return ""
 	}
-	if f.way == wayStalls || f.way == waySleeps { // who has waited too long for its calls before this one rejects it
+	if f.way == wayStalls || f.way == waySleeps || f.way == wayOverlaps && e.Field == "arguments" {
+		// Who has waited too long for its calls before this one rejects it.
 		return a.unlate(o, e, member)
 	}
 	for _, v := range e.Values {
