@@ -138,7 +138,7 @@ func (h *hunted) at() string {
 // hunt runs jobs of a kind with one mutant switched on.
 func hunt(t *testing.T, program string, m *mutant, kind string) (h hunted) {
 	h.kind = kind
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*jobs)*50*time.Millisecond)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, "-test.run", "^TestFirst$", "-test.timeout", "0",
 		"-seed", fmt.Sprint(*firstSeed), "-count", fmt.Sprint(*jobs), "-kind", kind)
@@ -169,11 +169,16 @@ func hunt(t *testing.T, program string, m *mutant, kind string) (h hunted) {
 // sentenceOf returns the line of a report that says what is wrong.
 func sentenceOf(report string) string {
 	var first string
+	isFound := false
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
 		if _, what, ok := strings.Cut(line, "found: "); ok {
-			line = what
-		} else if first == "" && !strings.HasPrefix(line, "panic: ") && !strings.Contains(line, "DATA RACE") {
+			line, isFound = what, true
+		}
+		if strings.Contains(line, " ranks, waiting ") || strings.HasPrefix(line, "event ") { // the job
+			continue
+		}
+		if first == "" && !isFound && !strings.HasPrefix(line, "panic: ") && !strings.Contains(line, "DATA RACE") {
 			continue
 		}
 		if first == "" {
