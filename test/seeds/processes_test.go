@@ -157,6 +157,7 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		return slices.ContainsFunc(all, func(q *process) bool { return q.label == label && q.isDead })
 	})
 	if r.Finding != nil {
+		_, _ = removeFiles()
 		return r, nil
 	}
 	err = errors.Join(left, checkProcesses(p, all, faults))
@@ -189,18 +190,29 @@ func (q *process) run(rank, ranks, rounds int, s *config.Settings, p *stress.Dep
 	q.end(false)
 }
 
-// reduceShared lets ranks reduce memory of a region and memory of their own, in turn, and frees the
-// region.
+// reduceShared lets ranks reduce memory of regions and memory of their own, in turn. They free the
+// first region at different times.
 func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
 	const length = 700
 	ctx := context.Background()
-	region, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
+	first, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
 	if err != nil {
 		return err
 	}
+	second, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
+	if err != nil {
+		return errors.Join(err, first.Close())
+	}
 
-	buffers := [][]int32{region.BlockSlice(), make([]int32, length)}
+	buffers := [][]int32{first.BlockSlice(), make([]int32, length)}
 	for round := range rounds * len(buffers) {
+		if round == 1+c.Rank() { // others still use the first
+			if err := first.Close(); err != nil {
+				return err
+			}
+			buffers[0] = second.BlockSlice()
+		}
+
 		want, buffer := int32(0), buffers[round%len(buffers)]
 		for rank := range c.Size() {
 			want += int32(round*10 + rank)
@@ -210,13 +222,13 @@ func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
 		}
 
 		if err := ccl.AllReduce(ctx, c, buffer, buffer, ccl.Sum); err != nil {
-			return errors.Join(err, region.Close())
+			return errors.Join(err, first.Close(), second.Close())
 		}
 		if i := slices.IndexFunc(buffer, func(x int32) bool { return x != want }); i >= 0 {
 			q.wrong = fmt.Errorf("%s, round %d of shared memory: element %d is %d instead of %d", q.label, round, i, buffer[i], want)
 		}
 	}
-	return region.Close()
+	return errors.Join(first.Close(), second.Close())
 }
 
 func (f ending) happen(p *stress.Departures, q *process) {
@@ -255,14 +267,21 @@ func checkProcesses(p *stress.Departures, all []*process, faults []ending) error
 		}
 	}
 
-	files, err := os.ReadDir(directory)
-	errs = append(errs, err)
-	for _, f := range files {
-		if err := os.RemoveAll(filepath.Join(directory, f.Name())); err != nil || !slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) {
-			errs = append(errs, fmt.Errorf("%s is left: %w", f.Name(), err))
-		}
+	files, err := removeFiles()
+	if errs = append(errs, err); len(files) > 0 && !slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) {
+		errs = append(errs, fmt.Errorf("these files are left: %q", files))
 	}
 	return errors.Join(errs...)
+}
+
+// removeFiles removes the files that a job has left, and returns their names.
+func removeFiles() (names []string, err error) {
+	files, err := os.ReadDir(directory)
+	for _, f := range files {
+		names = append(names, f.Name())
+		err = errors.Join(err, os.Remove(filepath.Join(directory, f.Name())))
+	}
+	return names, err
 }
 
 // namesOne reports whether an error names a rank that has a ending.

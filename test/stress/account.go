@@ -401,7 +401,7 @@ func (c *checking) messages() {
 		l := a.Left[o.Group]
 		// A receive from any rank ends when one has died, whichever would have sent.
 		ofAnother := o.Lost != nil && o.Lost[0] != o.From && o.Lost[0] >= 0 && c.accounts[o.Lost[0]].Way == Kill
-		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && !ofAnother && (l == nil || o.At <= l.Started) {
+		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && !ofAnother && !c.isLate() && (l == nil || o.At <= l.Started) {
 			c.report(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
 		}
 	})

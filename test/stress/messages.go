@@ -174,9 +174,13 @@ func (n numbers[T]) fromAny(d *drawing, g *group) {
 				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
 			}
 			late, ok := errors.AsType[*transport.TimeoutError](err)
-			if !ok || slices.Contains(late.Left, from) || r.groups[g].Err() != nil {
-				return r.ended(e, err)
+			if ok && !slices.Contains(late.Left, from) {
+				if r.groups[g].Err() == nil {
+					continue
+				}
+				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag) // the failure came after the timeout
 			}
+			return r.ended(e, err)
 		}
 	})
 }

@@ -21,11 +21,14 @@ func mapFile(fd, size int) (arena, error) {
 		return arena{}, fmt.Errorf("open it once more: %w", err)
 	}
 	defer func() { _ = unix.Close(other) }() // the mapping stays
-	return mapBriefly(other, size)
+	return mapWith(other, size, unix.PROT_READ|unix.PROT_WRITE)
 }
 
 // mapBriefly is mapFile without another descriptor, which the process may not get.
 func mapBriefly(fd, size int) (arena, error) {
+	if interleave.IsSeeded() { // a simulated process that is killed keeps its mappings
+		return mapFile(fd, size)
+	}
 	return mapWith(fd, size, unix.PROT_READ|unix.PROT_WRITE)
 }
 

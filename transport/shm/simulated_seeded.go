@@ -5,7 +5,6 @@ package shm
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"github.com/goccl/goccl/internal/interleave"
 	"golang.org/x/sys/unix"
@@ -35,7 +34,8 @@ func noteProcess(s *segment) {
 // else is mapped there.
 func (a arena) forbid() error {
 	simulated.forbidden = append(simulated.forbidden, a)
-	return unix.Mprotect(unsafe.Slice((*byte)(a.base), a.size), unix.PROT_NONE)
+	_, err := unix.MmapPtr(-1, 0, a.base, uintptr(a.size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
+	return err
 }
 
 // isForbidden reports whether a simulated process has given the memory back.
@@ -45,7 +45,7 @@ func (a arena) isForbidden() bool { return slices.Contains(simulated.forbidden, 
 // later. From then on other processes know of its death.
 func Bury(label string) {
 	for i, s := range simulated.segments {
-		if simulated.labels[i] == label && s.fd >= 0 {
+		if simulated.labels[i] == label && s.fd >= 0 && !s.file.isFreed {
 			_ = unix.Close(s.fd)
 			s.fd = -1
 		}
