@@ -3,7 +3,9 @@
 package interleave
 
 import (
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -106,34 +108,35 @@ func TestPoll(t *testing.T) {
 	require.Greater(t, ended, 3)
 }
 
+// A step is cheap where no other goroutine goes on, and costs a hand-over where one does, which one
+// processor makes cheaper.
 func TestSpeed(t *testing.T) {
-	start := time.Now()
-	r := Run(t, Options{Seed: 0, Limit: 10_000_000}, func() {
-		var n Int64
-		var g WaitGroup
-		for range 4 {
-			g.Go(func() {
-				for range 250_000 {
-					n.Add(1)
-				}
-			})
+	for _, switches := range []int{1 << 30, 1} {
+		for _, processors := range []int{1, 2} {
+			s := newScheduler(&Options{Limit: 10_000_000})
+			s.choose = &walk{switches: switches}
+			before := runtime.GOMAXPROCS(processors)
+			start := time.Now()
+			synctest.Test(t, func(*testing.T) { s.run(addOften) })
+			took := time.Since(start)
+			runtime.GOMAXPROCS(before)
+
+			require.Nil(t, s.finding)
+			t.Logf("a switch once in %d steps, %d processors: %v a step", switches, processors, took/time.Duration(s.steps))
 		}
-		g.Wait()
-	})
-	t.Log(r.Steps, time.Since(start)/time.Duration(r.Steps), newWalk(0, false))
+	}
 }
 
-// A ticker that makes up for a lost wake hides it, unless the program has no reason to wait so long.
-func TestPatience(t *testing.T) {
-	program := func() {
-		woken := make(chan struct{}, 1)
-		ticker := AfterFunc(4*time.Second, func() { woken <- struct{}{} })
-		defer ticker.Stop()
-		Receive(woken)
+// addOften takes many steps.
+func addOften() {
+	var n Int64
+	var g WaitGroup
+	for range 4 {
+		g.Go(func() {
+			for range 50_000 {
+				n.Add(1)
+			}
+		})
 	}
-	require.Nil(t, Run(t, Options{Seed: 1}, program).Finding)
-	require.Nil(t, Run(t, Options{Seed: 1, Patience: 5 * time.Second}, program).Finding)
-	f := Run(t, Options{Seed: 1, Patience: 2 * time.Second}, program).Finding
-	require.NotNil(t, f)
-	require.Equal(t, Overdue, f.Kind)
+	g.Wait()
 }
