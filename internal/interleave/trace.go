@@ -3,6 +3,7 @@
 package interleave
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -24,7 +25,7 @@ type Action struct {
 
 func (s Action) String() string {
 	if s.Where == "" {
-		return s.What
+		return cmp.Or(s.What, "begins")
 	}
 	if s.Line != "" {
 		return path.Base(s.Where) + " " + s.Line
@@ -112,7 +113,7 @@ func (c *stack) find() (function, file string, line int) {
 		}
 
 		name = strings.NewReplacer("(*", "", ")", "", "cell[...].", "", "number[...].", "", "[...]", "").Replace(name)
-		if !strings.Contains(name, ".func") {
+		if !strings.Contains(name, ".func") && !strings.HasPrefix(name, "scheduler.") {
 			function = name
 		}
 		if !more {
