@@ -125,7 +125,8 @@ func (a *auditor) unaborted(o *outcome, by int, e *transport.AbortedError) strin
 		isRight = by == f.rank && errors.Is(e, errKernel)
 	case wayCloses, wayLeaves: // while a group is made of the one that the rank leaves
 		lost, _ := errors.AsType[*transport.PeerLostError](e)
-		isRight = o.kind == "form" && (by == f.rank && errors.Is(e, ccl.ErrClosed) || lost != nil)
+		hasFailed := errors.Is(e, transport.ErrFailed) // the group that it is made of, meanwhile
+		isRight = o.kind == "form" && (by == f.rank && errors.Is(e, ccl.ErrClosed) || lost != nil || hasFailed)
 	case wayTimes:
 		isRight = o.kind == "form" && errors.Is(e, context.DeadlineExceeded)
 	case wayPanics, wayOpPanics:
