@@ -74,7 +74,8 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 
 	if w.isCopy() {
-		return &InvalidArgumentError{"wait", "no call was started with this Work, or it is a copy of the call's"}
+		err := &InvalidArgumentError{"wait", "no call was started with this Work, or it is a copy of the call's"}
+		return newCallError("wait", &CallOption{}, err)
 	}
 	w.addWaits(w.engine, 1)
 	err := w.await(ctx)

@@ -69,6 +69,8 @@ func TestReceiveFailsBesideDrain(t *testing.T) {
 // A score is what some seeds have told of a bug.
 type score struct {
 	seeds, found, kind, rank, call, line, distracting, falseAlarms int
+
+	withDebug bool // defaults.debug shows the line
 }
 
 // Every erroneous program is told under every seed, unless some interleavings are right, and every
@@ -82,6 +84,12 @@ func TestBugsUnderSeeds(t *testing.T) {
 			b, s := &class.bugs[i], score{seeds: seeds}
 			for seed := range uint64(seeds) {
 				s.add(t, b, interleave.Options{Seed: seed})
+			}
+			if s.line < s.found {
+				debugged := *b
+				debugged.isDebugged = true
+				_, err := debugged.runUnder(t, interleave.Options{Seed: 1}, b.wrong)
+				s.withDebug = debugged.judge(err).line
 			}
 			table.add(b, &s)
 		}
@@ -179,9 +187,14 @@ func (b *bugTable) add(bug *bug, s *score) {
 			lacks = append(lacks, c.called)
 		}
 	}
-	if lacks != nil {
-		remark("told without the " + strings.Join(lacks, " and the "))
+	if lacks == nil {
+		return
 	}
+	text := "told without the " + strings.Join(lacks, " and the ")
+	if s.withDebug {
+		text += ", which GOCCL_DEBUG=true shows"
+	}
+	remark(text)
 }
 
 // sum returns a row with the sums of all.
