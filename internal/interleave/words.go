@@ -54,11 +54,14 @@ var _ = func() {
 
 	var mu Mutex
 	mu.Lock()
+	b.Store(true)
 	mu.Unlock()
 	var rw RWMutex
 	rw.Lock()
+	b.Store(true)
 	rw.Unlock()
 	rw.RLock()
+	b.Store(true)
 	rw.RUnlock()
 	var once Once
 	once.Do(func() {})

@@ -201,7 +201,7 @@ func (b *bug) judge(err error) (t told) {
 
 // reportsOf returns the errors of the ranks.
 func reportsOf(err error) (reports []*dist.RankError) {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
+	switch e := err.(type) {
 	case *dist.RankError:
 		return []*dist.RankError{e}
 	case interface{ Unwrap() []error }:
@@ -214,10 +214,10 @@ func reportsOf(err error) (reports []*dist.RankError) {
 
 // callsOf returns all *dist.CallErrors in err.
 func callsOf(err error) (calls []*dist.CallError) {
-	if call, ok := err.(*dist.CallError); ok { //nolint:errorlint // as reportsOf
+	if call, ok := err.(*dist.CallError); ok {
 		calls = append(calls, call)
 	}
-	switch e := err.(type) { //nolint:errorlint // as reportsOf
+	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		calls = append(calls, callsOf(e.Unwrap())...)
 	case interface{ Unwrap() []error }:
@@ -233,7 +233,7 @@ func callsOf(err error) (calls []*dist.CallError) {
 func namedBy(err error, caller int) (ranks []int) {
 	var failed *dist.CollectiveFailedError
 	if call, ok := errors.AsType[*dist.CallError](err); ok {
-		failed, _ = call.Err.(*dist.CollectiveFailedError) //nolint:errorlint // not one inside another cause
+		failed, _ = call.Err.(*dist.CollectiveFailedError)
 	} else if lost, ok := errors.AsType[*dist.PeerLostError](err); ok {
 		return []int{lost.Rank}
 	}
@@ -242,7 +242,7 @@ func namedBy(err error, caller int) (ranks []int) {
 	}
 
 	ranks = []int{failed.Peer, failed.Awaited}
-	switch cause := failed.Err.(type) { //nolint:errorlint // as above
+	switch cause := failed.Err.(type) {
 	case *dist.MismatchError:
 		for _, v := range cause.Values {
 			ranks = append(ranks, v.Ranks...)
@@ -259,7 +259,7 @@ func namedBy(err error, caller int) (ranks []int) {
 			ranks[i] = failed.GlobalRanks[r]
 		}
 	}
-	if aborted, ok := failed.Err.(*dist.AbortedError); ok { //nolint:errorlint // as above
+	if aborted, ok := failed.Err.(*dist.AbortedError); ok {
 		ranks = append(ranks, namedBy(aborted.Cause, -1)...)
 	}
 	return ranks

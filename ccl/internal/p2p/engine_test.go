@@ -206,7 +206,7 @@ func (ep leaving) P2P() transport.P2P { return leavingP2P{ep.Endpoint.P2P(), new
 func (l leavingP2P) Take(from int) {
 	l.P2P.Take(from)
 	l.hasTaken.Store(true)
-	l.P2P.Wake()
+	l.Wake()
 }
 
 func (l leavingP2P) Lost(int) error {
