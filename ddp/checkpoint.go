@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"time"
 
@@ -198,23 +199,34 @@ func (r *Reducer) awaitRanks(ctx context.Context, label string) error {
 // workTogether runs work, and returns when the work of all ranks has ended, or an error.
 //
 // A work may take as long as it likes. Once in each timeout of the group a rank shows the others
-// that it is there, so that one whose process is stopped is a timeout.
+// that it is there, so that one whose process is stopped is a timeout. A work that panics or calls
+// runtime.Goexit, in a method of the state, does so in the caller's goroutine.
 func (r *Reducer) workTogether(ctx context.Context, label string, work func()) error {
 	every := r.comm.Selector().Timeout()
 	var turn <-chan time.Time // never, if calls have no timeout
 	ended := make(chan struct{})
+	hasReturned, panicked := false, any(nil)
 	interleave.Go(func() {
 		defer close(ended)
+		defer func() { panicked = recover() }()
 		work()
+		hasReturned = true
 	})
 
 	for {
 		if every > 0 {
 			turn = interleave.After(every)
 		}
+
 		hasEnded := 0
 		if interleave.First(ended, turn) == 0 {
 			hasEnded = 1
+			switch {
+			case panicked != nil:
+				panic(panicked)
+			case !hasReturned:
+				runtime.Goexit()
+			}
 		}
 
 		all, err := agree.Exchange(ctx, r.comm, nil, []int{hasEnded}, ccl.WithLabel(label), ccl.WithKey(label), ccl.WithTimeout(every+every/2))
