@@ -27,7 +27,7 @@ type Partition struct {
 // open holds the active partitions of a worker that are not closed.
 type open struct {
 	mu         interleave.Mutex
-	partitions map[*Partition]bool
+	partitions []*Partition // in the order in which they were made
 }
 
 // New returns the partition of all ranks of c, in their order. It is collective. The partition has
@@ -42,8 +42,8 @@ func New(ctx context.Context, c *ccl.Communicator) (*Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Partition{comm: made[0], shape: []int{c.Size()}, open: &open{partitions: make(map[*Partition]bool)}}
-	p.open.partitions[p] = true
+	p := &Partition{comm: made[0], shape: []int{c.Size()}, open: new(open)}
+	p.open.partitions = append(p.open.partitions, p)
 	return p, nil
 }
 
@@ -54,7 +54,7 @@ func (p *Partition) child(comm *ccl.Communicator) *Partition {
 		made.shape, made.open = []int{comm.Size()}, p.open
 		p.open.mu.Lock()
 		defer p.open.mu.Unlock()
-		p.open.partitions[made] = true
+		p.open.partitions = append(p.open.partitions, made)
 	}
 	return made
 }
@@ -139,15 +139,15 @@ func (p *Partition) Close() error {
 	p.open.mu.Lock()
 	defer p.open.mu.Unlock()
 	if p.parent != nil {
-		delete(p.open.partitions, p)
+		p.open.partitions = slices.DeleteFunc(p.open.partitions, func(made *Partition) bool { return made == p })
 		return p.comm.Close()
 	}
 
 	var errs []error
-	for made := range p.open.partitions {
+	for _, made := range p.open.partitions {
 		errs = append(errs, made.comm.Close())
 	}
-	clear(p.open.partitions)
+	p.open.partitions = nil
 	return errors.Join(errs...)
 }
 

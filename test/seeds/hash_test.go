@@ -14,6 +14,7 @@ var hashes = map[string]uint64{
 	"orders":     0xc6b2215501d44f1f,
 	"programs":   0x54838310a6e827e7,
 	"faults":     0x72a1e70332bd45e1,
+	"operators":  0x2e43b7924188f8b6,
 }
 
 const hashed = 25
