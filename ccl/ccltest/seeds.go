@@ -1,22 +1,23 @@
 package ccltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/underseeds"
 	"github.com/goccl/goccl/test/calls"
-	"github.com/goccl/goccl/transport/local"
 )
 
 // Seeds makes calls of a's kernels in many orders of what ranks do. A seed draws 2 to 5 ranks, or
-// those of Ranks and Extents, and a few calls in turn, and checks the rules of Result, Guards and
-// Leave.
+// those of Ranks and Extents, a medium, and a few calls in turn: in place or not, with gaps, at any
+// alignment. It checks the rules of Result, Guards and Leave.
 //
 // With go test -tags interleave it also chooses the order of all steps in which ranks meet, so that
 // a kernel that some order breaks fails on every machine. Without the tag the same calls run in the
@@ -75,16 +76,21 @@ func (s *subject) underSeed(seed uint64) error {
 
 	var few []*calls.Call
 	for _, i := range random.Perm(len(jobs)) {
-		if len(few) < seededCalls && jobs[i].Shape().Total <= seededBytes*z.ranks {
-			few = append(few, jobs[i])
+		if j := jobs[i]; len(few) < seededCalls && j.Shape().Total <= seededBytes*z.ranks {
+			j.Placing, j.Places, j.Shift = calls.Placing(random.IntN(4)), calls.Places(random.IntN(4)), random.IntN(4)
+			few = append(few, j)
 		}
 	}
-	waiting := []local.Waiting{local.Poll, local.Park}[random.IntN(2)]
+	w := []medium{poll, park, arena, smallest}[random.IntN(4)]
+	eps, err := w.open(z.ranks)
+	if err != nil {
+		return err
+	}
 
 	errs := make([]error, z.ranks)
 	var all interleave.WaitGroup
 
-	for r, ep := range local.NewWaiting(z.ranks, waiting) {
+	for r, ep := range eps {
 		all.Go(func() {
 			underseeds.Label(r)
 			c, err := ccl.New(context.Background(), ep, ccl.WithSelector(settings))
@@ -97,7 +103,16 @@ func (s *subject) underSeed(seed uint64) error {
 	}
 
 	all.Wait()
-	return s.supposed(errors.Join(errs...))
+	return w.in(closest(errs))
+}
+
+// closest returns the error that is the closest to the cause of a failure, of the lowest rank.
+func closest(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(weight(a), weight(b)) })
 }
 
 // makeAll makes calls one after another, and checks what each leaves.
@@ -108,6 +123,8 @@ func (s *subject) makeAll(c *ccl.Communicator, jobs []*calls.Call) error {
 		err := a.Make(context.Background(), c)
 		if err == nil {
 			err = errors.Join(a.Right(), a.Fences())
+		} else {
+			err = s.supposed(err)
 		}
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %v: %w", c.Rank(), c.Size(), j, err)

@@ -18,6 +18,8 @@ func TestMutantsUnderSeeds(t *testing.T) {
 		want   string
 	}{
 		"ranks do not wait for the root":      {ccl.CollBroadcast, forgetful(), "instead of"},
+		"works out of place only":             {ccl.CollAllReduce, outOfPlace(), "instead of"},
+		"writes to gaps":                      {ccl.CollAllGather, gapWriter(), "in a gap between blocks, was written"},
 		"both ranks send before they receive": {ccl.CollAllReduce, doublingReduceKernel(bothSend), "waited for rank"},
 	} {
 		t.Run(name, func(t *testing.T) {
