@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"reflect"
 	"runtime"
@@ -14,12 +13,12 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
 	"github.com/goccl/goccl/internal/atomicfile"
-	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
 
-// CheckpointError says why a checkpoint could not be written or was refused. All ranks get it.
+// CheckpointError says why a checkpoint could not be written or was refused. All ranks get that of
+// a Reducer's method.
 type CheckpointError struct {
 	Path   string
 	Reason string
@@ -46,9 +45,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // *ccl.MismatchError, and the file stays: see Verify. A loop whose ranks differ by design calls
 // Save after its outer step, in which they become equal.
 //
-// The file has the safetensors format, which torch reads as well; its metadata has the version, a
-// checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN",
-// which Load reads back into floats. Tensors of longer elements come first.
+// The file has the safetensors format, which torch and Hugging Face read; its metadata has the
+// version, a checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity"
+// and "NaN", which Load reads back into floats. Tensors of longer elements come first.
 //
 // The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file
 // behind a link is replaced. A link that leads to no file, another kind of file, and what Load
@@ -95,61 +94,6 @@ func (r *Reducer) write(path string, state any, more []Tensor) error {
 	return atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
 }
 
-// Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors. All
-// ranks call Load, and each reads the file. state is a pointer to what was saved, which becomes
-// the new value as a whole (fields that the file does not have become zero), or nil.
-//
-// Load changes tensors and state on all ranks or on none. A file that is torn, foreign, of another
-// version or of another model on any rank is a *CheckpointError on all, and so are files that
-// differ: it names the rank and the first tensor. It is fs.ErrNotExist if no rank has the file.
-//
-// A rank that does not call Load within the group's timeout is a *dist.TimeoutError of the
-// others. For ranks that read, they wait as Save does for the one that writes.
-//
-// It has the errors of Save within Join, between Ready and Wait, and after the end.
-func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tensor) error {
-	if err := r.beginCheckpoint("Load"); err != nil {
-		return err
-	}
-	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
-		return err
-	}
-
-	tensors := r.tensors(more)
-	var c contents
-	var err error
-	var assign func()
-	if err := r.workTogether(ctx, "ddp.Load: ranks read", func() {
-		if c, err = readFile(path, tensors); err == nil && state != nil {
-			assign, err = unmarshal(c.state, state)
-		}
-	}); err != nil {
-		return err
-	}
-
-	var absent error
-	facts := c.facts()
-	if errors.Is(err, fs.ErrNotExist) {
-		absent, err = err, nil
-		facts = []agree.Fact{{Name: "file", Value: "it does not exist"}}
-	}
-	if err := r.agreeOnFile(ctx, "ddp.Load", path, err, facts); err != nil {
-		return err
-	}
-	if absent != nil { // on all ranks
-		return &CheckpointError{path, absent.Error(), failure.Share(absent, r.group.Ranks())}
-	}
-
-	for i, t := range tensors {
-		t.elements.copyFrom(c.values[i])
-	}
-	if assign != nil {
-		assign()
-	}
-	return nil
-}
-
 // beforeAgreement runs before the last call of Save and Load. Tests set it.
 var beforeAgreement = func() {}
 
@@ -179,7 +123,7 @@ func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed erro
 func unmarshal(text string, state any) (assign func(), err error) {
 	to := reflect.ValueOf(state)
 	if to.Kind() != reflect.Pointer || to.IsNil() {
-		return nil, fmt.Errorf("a %v is to become its state: pass a pointer that is not nil to a value of the type that was saved", to.Type())
+		return nil, fmt.Errorf("a %T is to become its state: pass a pointer that is not nil to a value of the type that was saved", state)
 	}
 	read, err := jsonfloat.Decode([]byte(text), to.Type().Elem())
 	if err != nil {

@@ -168,18 +168,18 @@ func TestRefusedCheckpoints(t *testing.T) {
 		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), smallOf, "it is not a safetensors file, or was changed: its header is no JSON ("},
 		"bit":        {edit(func(b []byte) []byte { b[data+2] ^= 1; return b }), smallOf, "its checksum is wrong"},
 		"state":      {replaced(`\"Epoch\":1`, `\"Epoch\":2`), smallOf, "its checksum is wrong"},
-		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), smallOf, "it is a safetensors file, and not one of goccl"},
+		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), smallOf, "it has no state, since Save has not written it: pass nil in place of a pointer to one"},
 		"version":    {replaced(`"goccl.checkpoint":"1"`, `"goccl.checkpoint":"2"`), smallOf, `it has version "2", and this program reads version 1`},
 		"no tensor": {good, func(w, b []float32) []ddp.Parameter {
 			return append(smallOf(w, b), ddp.Param("c", []float32{1}, nil))
-		}, `it has no tensor "c"`},
+		}, "it has no tensor c (see LoadOptions)"},
 		"shape": {good, func(w, b []float32) []ddp.Parameter {
 			return []ddp.Parameter{ddp.Param("w", w, nil), ddp.Param("b", b, nil)}
-		}, `its tensor "w" is F32 [2 2] at [0 16], and the model's is F32 [4] at [0 16]`},
+		}, `its tensor "w" is F32 [2 2], and "w" of the model is F32 [4]`},
 		"type": {good, func(w, b []float32) []ddp.Parameter {
 			return []ddp.Parameter{ddp.Param("w", make([]float64, 4), nil, 2, 2), ddp.Param("b", b, nil)}
-		}, `its tensor "w" is F32 [2 2] at [0 16], and the model's is F64 [2 2] at [0 32]`},
-		"tensor": {good, func(w, b []float32) []ddp.Parameter { return smallOf(w, b)[:1] }, `its tensor "buffer" is`},
+		}, `its tensor "w" is F32 [2 2], and "w" of the model is F64 [2 2]`},
+		"tensor": {good, func(w, b []float32) []ddp.Parameter { return smallOf(w, b)[:1] }, "the model has no tensor b (see LoadOptions)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, "x")
@@ -244,7 +244,7 @@ func TestRanksThatDiffer(t *testing.T) {
 		"state":  {path: later, want: `ranks disagree on state: {"Epoch":1,"Step":2} on rank 0; {"Epoch":1,"Step":3} on rank 1`},
 		"torn":   {path: file("torn", good[:len(good)-1]), want: "rank 1: it ends too early"},
 		"absent": {path: filepath.Join(dir, "none"), want: "ranks disagree on file: it exists on rank 0; it does not exist on rank 1"},
-		"tensor": {path: path, more: ddp.Buffer("m", []float32{9}), want: `rank 1: it has no tensor "m"`},
+		"tensor": {path: path, more: ddp.Buffer("m", []float32{9}), want: "rank 1: it has no tensor m (see LoadOptions)"},
 		"type":   {path: path, state: &named{5, "five"}, want: `rank 1: its state: its field "Step" is a number, and the program reads it into a value of type string: pass a pointer to the type that was written`},
 		"value":  {path: path, state: named{5, "five"}, want: "rank 1: a ddp_test.named is to become its state: pass a pointer that is not nil to a value of the type that was saved"},
 	} {

@@ -11,9 +11,11 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// elements are a slice of one of the Float types.
+// elements are a slice of one of the types that files have.
 type elements interface {
 	dtype() ccl.DType
+	// typeName returns the format's name of the type.
+	typeName() string
 	count() int
 	// span returns the addresses of the first byte and of the one after the last.
 	span() (first, end uintptr)
@@ -21,17 +23,14 @@ type elements interface {
 	broadcast(ctx context.Context, c *ccl.Communicator, root int) error
 	// encode writes the elements, little-endian.
 	encode(w io.Writer) error
-	// decode reads as many elements into a slice of their own, and writes their bytes to sums.
-	decode(r io.Reader, sums io.Writer) (elements, error)
+	// decode reads the elements, and writes their bytes to sums.
+	decode(r io.Reader, sums io.Writer) error
 	// copyFrom copies elements of the same type.
 	copyFrom(from elements)
-	// newGradient returns the gradient of a parameter with these values. The program's has the same
-	// type; nil: New makes it.
-	newGradient(program elements, isInPlace bool) gradient
 }
 
 // vector is a slice of a type.
-type vector[T Float] []T
+type vector[T Storable] []T
 
 func (v vector[T]) dtype() ccl.DType { return ccl.DTypeOf[T]() }
 
@@ -49,11 +48,6 @@ func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int)
 }
 
 func (v vector[T]) copyFrom(from elements) { copy(v, from.(vector[T])) }
-
-func (v vector[T]) newGradient(program elements, isInPlace bool) gradient {
-	grad, _ := program.(vector[T])
-	return &gradientOf[T]{program: grad, isInPlace: isInPlace}
-}
 
 // piece is the number of elements that are converted at a time.
 const piece = 1 << 14
@@ -73,7 +67,7 @@ func (v vector[T]) encode(w io.Writer) error {
 				memory = binary.LittleEndian.AppendUint16(memory, x.Bits())
 			}
 		default:
-			memory, _ = binary.Append(memory, binary.LittleEndian, p) // it takes all floats
+			memory, _ = binary.Append(memory, binary.LittleEndian, p) // it takes all others
 		}
 
 		if _, err := w.Write(memory); err != nil {
@@ -83,13 +77,13 @@ func (v vector[T]) encode(w io.Writer) error {
 	return nil
 }
 
-func (v vector[T]) decode(r io.Reader, sums io.Writer) (elements, error) {
+func (v vector[T]) decode(r io.Reader, sums io.Writer) error {
 	size := v.dtype().Size()
-	read, memory := make([]T, len(v)), make([]byte, size*min(piece, len(v)))
-	for part := range slices.Chunk(read, piece) {
+	memory := make([]byte, size*min(piece, len(v)))
+	for part := range slices.Chunk([]T(v), piece) {
 		b := memory[:size*len(part)]
 		if _, err := io.ReadFull(r, b); err != nil {
-			return nil, err
+			return err
 		}
 		_, _ = sums.Write(b) // hashes take everything
 
@@ -103,8 +97,8 @@ func (v vector[T]) decode(r io.Reader, sums io.Writer) (elements, error) {
 				p[i] = half.BFloat16FromBits(binary.LittleEndian.Uint16(b[2*i:]))
 			}
 		default:
-			_, _ = binary.Decode(b, binary.LittleEndian, p) // it takes all floats
+			_, _ = binary.Decode(b, binary.LittleEndian, p) // it takes all others
 		}
 	}
-	return vector[T](read), nil
+	return nil
 }

@@ -1,4 +1,22 @@
 package ddp
 
+import "bytes"
+
 // SetBeforeAgreement makes f run before the last call of Save and Load.
 func SetBeforeAgreement(f func()) { beforeAgreement = f }
+
+// ReadBytes reads a file from memory, and returns its tensors.
+func ReadBytes(file []byte) ([]Tensor, error) {
+	c, err := readContents(bytes.NewReader(file), int64(len(file)), chooseAll)
+	if err != nil {
+		return nil, err
+	}
+	return c.all(), nil
+}
+
+// WriteBytes writes a file to memory.
+func WriteBytes(tensors []Tensor) ([]byte, error) {
+	var file bytes.Buffer
+	err := writeTensors(&file, tensors, []byte("null"))
+	return file.Bytes(), err
+}

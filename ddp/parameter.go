@@ -13,7 +13,13 @@ type Float interface {
 	float32 | float64 | half.Float16 | half.BFloat16
 }
 
-// Tensor is a named slice of one of the Float types: see Buffer.
+// Storable is the set of types that tensors have which are not trained: those of the format of
+// checkpoints.
+type Storable interface {
+	Float | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
+// Tensor is a named slice of one of the Storable types: see Buffer and ReadCheckpoint.
 type Tensor struct {
 	name     string
 	shape    []int
@@ -23,8 +29,9 @@ type Tensor struct {
 // Buffer returns a tensor that is state and is not trained, such as running means or an optimizer's
 // momentum (torch's register_buffer). Its type may be another than that of parameters.
 //
-// The elements are in row-major order. Without a shape the tensor has one dimension.
-func Buffer[T Float](name string, data []T, shape ...int) Tensor {
+// The elements are in row-major order. Without a shape the tensor has one dimension; that of a
+// scalar of torch, which has none, is []int{}.
+func Buffer[T Storable](name string, data []T, shape ...int) Tensor {
 	if shape == nil {
 		shape = []int{len(data)}
 	}
@@ -33,8 +40,9 @@ func Buffer[T Float](name string, data []T, shape ...int) Tensor {
 
 // Parameter is a tensor that is trained: see Param.
 type Parameter struct {
-	tensor   Tensor
-	gradient elements // nil: New makes it
+	tensor      Tensor
+	gradient    elements // nil: New makes it
+	newGradient func(isInPlace bool) gradient
 }
 
 // Param returns a parameter of its values and its gradient, which have the same type and length
@@ -45,6 +53,7 @@ type Parameter struct {
 // The elements are in row-major order. Without a shape the parameter has one dimension.
 func Param[T Float](name string, data, grad []T, shape ...int) Parameter {
 	p := Parameter{tensor: Buffer(name, data, shape...)}
+	p.newGradient = func(isInPlace bool) gradient { return &gradientOf[T]{program: grad, isInPlace: isInPlace} }
 	if grad != nil {
 		p.gradient = vector[T](grad)
 	}

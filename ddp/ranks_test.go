@@ -53,6 +53,7 @@ var works = map[string]work{
 	"saves alone":                saving(awaitMessage),
 	"saves beside a step":        saving(aStep),
 	"saves beside a call":        saving(patientLoss),
+	"files of other tools":       filesOfOtherTools,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.
@@ -173,12 +174,12 @@ func kinds() map[string]func(t *testing.T, name string, ranks int) []outcome {
 	return all
 }
 
-// everywhere does a work on goroutines and on processes, 1, 2, 3, 4 and 7 of them but no fewer than least, and checks
-// what ranks have found out. 4 ranks are goroutines only.
+// everywhere does a work on goroutines and on processes, 1, 2, 3, 4 and 7 of them but no fewer than least, and checks what
+// ranks have found out.
 func everywhere(t *testing.T, name string, least int, check func(t *testing.T, all []outcome)) {
 	for kind, do := range kinds() {
 		for _, ranks := range []int{1, 2, 3, 4, 7} {
-			if ranks >= least && (ranks != 4 || kind == "goroutines") {
+			if ranks >= least {
 				t.Run(fmt.Sprintf("%s=%d", kind, ranks), func(t *testing.T) { check(t, do(t, name, ranks)) })
 			}
 		}

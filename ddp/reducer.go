@@ -67,7 +67,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 	r := &Reducer{group: copied, comm: copied.Communicator(), opts: opts, isDebug: isDebug, number: 1}
 	for _, p := range params {
 		isInPlace := opts.reducesInPlace(p.gradient)
-		made := p.tensor.elements.newGradient(p.gradient, isInPlace)
+		made := p.newGradient(isInPlace)
 		r.params = append(r.params, parameter{Tensor: p.tensor, gradient: made, isInPlace: isInPlace})
 	}
 	r.isFinal = views
