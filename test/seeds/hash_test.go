@@ -13,7 +13,7 @@ var hashes = map[string]uint64{
 	"departures": 0x654e5e18dc8d3c76,
 	"orders":     0xc6b2215501d44f1f,
 	"programs":   0x54838310a6e827e7,
-	"faults":     0x72a1e70332bd45e1,
+	"faults":     0x26a8efd8a56f6d0e,
 	"operators":  0x2e43b7924188f8b6,
 }
 

@@ -90,8 +90,8 @@ func (r *rest) Yield() (soon bool) {
 // LostCore implements groupsync.Processes.
 func (r *rest) LostCore(int) {}
 
-// Asleep implements groupsync.Processes, by what the rank has sent.
-func (r *rest) Asleep(sleeper int) bool {
+// IsAsleep implements groupsync.Rest, by what the rank has sent.
+func (r *rest) IsAsleep(sleeper int) bool {
 	n := len(r.group.processOf)
 	if sleeper%n == r.group.rank {
 		return r.group.sync.IsWaiting(sleeper) && !r.tokens[sleeper/n].Load()

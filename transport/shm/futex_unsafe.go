@@ -66,8 +66,8 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	return token.Swap(noToken) == oneToken
 }
 
-// Asleep implements groupsync.Processes.
-func (p *processes) Asleep(sleeper int) bool { return p.tokens[sleeper].Load() == asleep }
+// IsAsleep implements groupsync.Rest.
+func (p *processes) IsAsleep(sleeper int) bool { return p.tokens[sleeper].Load() == asleep }
 
 // Yield implements groupsync.Processes. It makes a raw system call; for any other the Go runtime
 // would hand this goroutine's processor to another thread and wake that thread.

@@ -12,7 +12,7 @@ import (
 func (r *Member) findStuck(peer int) int {
 	return r.followWaits(peer,
 		func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
-		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.processes, who) })
+		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.rest, who) })
 }
 
 // findAwake returns the other ranks that neither sleep nor have given up, in a call that all ranks
@@ -33,17 +33,17 @@ func (r *Member) findAwake() (ranks []int) {
 	}
 }
 
-// isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
-// given up. Unless it is stopped, such a process is awake for a moment only.
-func isAwake(waitOn *interleave.Uint64, processes Processes, sleeper int) bool {
+// isAwake reports whether a rank that waitOn announces as a waiter neither sleeps nor has given up.
+// Unless it is stopped, such a rank is awake for a moment only.
+func isAwake(waitOn *interleave.Uint64, rest Rest, sleeper int) bool {
 	on := waitOn.Load()
-	return processes != nil && on != 0 && on&gaveUp == 0 && !processes.Asleep(sleeper)
+	return on != 0 && on&gaveUp == 0 && !rest.IsAsleep(sleeper)
 }
 
 // followWaits returns the end of the chain of waits from peer. waitOn returns 1 + the rank that a
 // rank waits for, or 0.
 //
-// The chain may run in a circle of processes. A member of the circle that was stopped could
+// The chain may run in a circle. A member of the circle that was stopped could
 // perhaps serve another member, though not the one that it waits for; it stays awake, and
 // followWaits returns it.
 func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func(who int) bool) int {
@@ -57,6 +57,12 @@ func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func
 		who = int(on) - 1
 	}
 
+	if r.group.processes == nil { // whoever was stopped after it took its token leaves this one
+		for _, who := range circle {
+			r.group.rest.Wake(who)
+			r.group.rest.Wake(r.group.p2p(who))
+		}
+	}
 	isAsleep := func(who int) bool { return !isAwake(who) }
 	stopped := slices.DeleteFunc(circle, isAsleep)
 	for i := 0; i < wakeTries && (len(stopped) > 1 || len(stopped) == 1 && i == 0); i++ {

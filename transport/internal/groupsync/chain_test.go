@@ -18,7 +18,7 @@ func (s stopped) Wake(int)                        {}
 func (s stopped) Sleep(int, context.Context) bool { return true }
 func (s stopped) Yield() bool                     { return true }
 func (s stopped) LostCore(int)                    {}
-func (s stopped) Asleep(rank int) bool            { return !s[rank] }
+func (s stopped) IsAsleep(rank int) bool          { return !s[rank] }
 func (s stopped) Dead(int) (int, bool)            { return 0, false }
 
 type noCauses struct{}
@@ -84,7 +84,7 @@ func TestBehindOneThatTimedOut(t *testing.T) {
 }
 
 // drowsy simulates processes that were woken and fall asleep again after that many calls of
-// Asleep, by sleeper.
+// IsAsleep, by sleeper.
 type drowsy map[int]int
 
 func (d drowsy) Wake(int)                        {}
@@ -92,7 +92,7 @@ func (d drowsy) Sleep(int, context.Context) bool { return true }
 func (d drowsy) Yield() bool                     { return true }
 func (d drowsy) Dead(int) (int, bool)            { return 0, false }
 func (d drowsy) LostCore(int)                    {}
-func (d drowsy) Asleep(sleeper int) bool {
+func (d drowsy) IsAsleep(sleeper int) bool {
 	d[sleeper]--
 	return d[sleeper] < 0
 }

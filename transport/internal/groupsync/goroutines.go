@@ -36,3 +36,6 @@ func (g Goroutines) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	}
 	return interleave.First(g[sleeper], ctx.Done()) == 0
 }
+
+// IsAsleep implements Rest.
+func (g Goroutines) IsAsleep(sleeper int) bool { return len(g[sleeper]) == 0 }

@@ -42,6 +42,8 @@ type Rest interface {
 	// nil. It may return early without a token; if the ranks are processes it does so
 	// regularly, so that the caller looks for dead ones. woken reports whether it took a token.
 	Sleep(sleeper int, ctx context.Context) (woken bool)
+	// IsAsleep reports whether a sleeper that has announced its sleep sleeps and has no token.
+	IsAsleep(sleeper int) bool
 }
 
 // Processes is the Rest of ranks that are processes. A process can die without notice, and
@@ -53,8 +55,6 @@ type Processes interface {
 	// LostCore tells that another thread has run for long on the core of rank, which polls. If
 	// it may have been that of another rank which polled as well, it moves rank to another core.
 	LostCore(rank int)
-	// Asleep reports whether a sleeper sleeps and has no token.
-	Asleep(sleeper int) bool
 	// Dead reports whether rank's process has died, and returns its process id.
 	Dead(rank int) (pid int, dead bool)
 }

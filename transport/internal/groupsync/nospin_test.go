@@ -57,7 +57,7 @@ func (d *dying) Wake(int)                        {}
 func (d *dying) Sleep(int, context.Context) bool { d.sleeps++; return false }
 func (d *dying) Yield() bool                     { d.yields++; return true }
 func (d *dying) LostCore(int)                    {}
-func (d *dying) Asleep(int) bool                 { return true }
+func (d *dying) IsAsleep(int) bool               { return true }
 func (d *dying) Dead(int) (pid int, is bool)     { return 17, d.sleeps >= 2 }
 
 // Rest notices a death once. With noSpin it neither polls nor yields before.

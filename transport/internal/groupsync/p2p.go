@@ -113,7 +113,7 @@ func (l *P2P) Behind(peer int) int {
 	g := l.member.group
 	return l.member.followWaits(peer, l.waitOf, func(who int) bool {
 		s := g.states[who]
-		return isAwake(&s.waitOn, g.processes, who) || isAwake(&s.p2pWaitOn, g.processes, g.p2p(who))
+		return isAwake(&s.waitOn, g.rest, who) || isAwake(&s.p2pWaitOn, g.rest, g.p2p(who))
 	})
 }
 

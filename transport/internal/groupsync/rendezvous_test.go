@@ -16,7 +16,7 @@ func (o observed) Wake(int)                        {}
 func (o observed) Sleep(int, context.Context) bool { return true }
 func (o observed) Yield() bool                     { return true }
 func (o observed) LostCore(int)                    {}
-func (o observed) Asleep(int) bool                 { return true }
+func (o observed) IsAsleep(int) bool               { return true }
 func (o observed) Dead(int) (int, bool)            { o.looked(); return 0, false }
 
 // A rank that leaves while CheckMembers looks at the members is not lost to itself.

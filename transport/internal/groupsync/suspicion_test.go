@@ -22,7 +22,7 @@ func (m *mortal) Wake(int)                        {}
 func (m *mortal) Sleep(int, context.Context) bool { return m.sleep() }
 func (m *mortal) Yield() bool                     { return false }
 func (m *mortal) LostCore(int)                    {}
-func (m *mortal) Asleep(int) bool                 { return true }
+func (m *mortal) IsAsleep(int) bool               { return true }
 func (m *mortal) Dead(int) (int, bool)            { m.looks++; return 17, m.dead }
 
 // call makes a call of rank 0 of three. The other ranks have not arrived when it sleeps.

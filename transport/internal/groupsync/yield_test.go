@@ -23,7 +23,7 @@ func (n *neighbour) Wake(int)                        {}
 func (n *neighbour) Sleep(int, context.Context) bool { n.sleeps++; n.enter(); return true }
 func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); return !n.busy }
 func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
-func (n *neighbour) Asleep(int) bool                 { return true }
+func (n *neighbour) IsAsleep(int) bool               { return true }
 func (n *neighbour) LostCore(rank int)               { n.lost = append(n.lost, rank) }
 
 // A rank yields as long as yields are short. After a long one it sleeps at once in the next
