@@ -137,33 +137,52 @@ func (h *hunted) at() string {
 
 // hunt runs jobs of a kind with one mutant switched on.
 func hunt(t *testing.T, program string, m *mutant, kind string) (h hunted) {
-	h.kind = kind
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*jobs)*50*time.Millisecond)
 	defer cancel()
-	run := exec.CommandContext(ctx, program, "-test.run", "^TestFirst$", "-test.timeout", "0",
-		"-seed", fmt.Sprint(*firstSeed), "-count", fmt.Sprint(*jobs), "-kind", kind)
-	run.Env = append(os.Environ(), "SEEDS_MUTANT="+m.name)
-
 	start := time.Now()
-	out, err := run.CombinedOutput()
-	h.took = time.Since(start)
-	if err == nil {
-		h.what = fmt.Sprintf("nothing in %d seeds", *jobs)
+	defer func() { h.kind, h.took = kind, time.Since(start) }()
+
+	end := *firstSeed + uint64(*jobs)
+	for from := *firstSeed; from < end; from = h.seed + 1 {
+		var report string
+		h.seed, report = runFirst(ctx, program, m.name, kind, from, end-from)
+		if h.seed == 0 {
+			break
+		}
+		h.what = sentenceOf(report)
+		if *onlyMutant != "" {
+			t.Logf("%s:\n%.6000s", m.name, report)
+		}
+		if ctx.Err() != nil {
+			h.seed, h.what = 0, "hangs: "+h.what
+			return h
+		}
+
+		if strings.Contains(report, string(interleave.Endless)) { // a job may just be long
+			if seed, _ := runFirst(ctx, program, "", kind, h.seed, 1); seed != 0 {
+				continue
+			}
+		}
 		return h
 	}
+	return hunted{what: fmt.Sprintf("nothing in %d seeds", *jobs)}
+}
 
+// runFirst runs TestFirst, and returns the seed that has found something and its report; 0: none
+// has.
+func runFirst(ctx context.Context, program, mutant, kind string, from, count uint64) (seed uint64, report string) {
+	run := exec.CommandContext(ctx, program, "-test.run", "^TestFirst$", "-test.timeout", "0",
+		"-seed", fmt.Sprint(from), "-count", fmt.Sprint(count), "-kind", kind)
+	run.Env = append(os.Environ(), "SEEDS_MUTANT="+mutant)
+	out, err := run.CombinedOutput()
+	if err == nil {
+		return 0, ""
+	}
 	if i := bytes.LastIndex(out, []byte("\nat ")); i >= 0 {
-		_, _ = fmt.Sscan(string(out[i+4:]), &h.seed)
+		_, _ = fmt.Sscan(string(out[i+4:]), &seed)
 		out = out[i+1:]
 	}
-	h.what = sentenceOf(string(out))
-	if ctx.Err() != nil {
-		h.seed, h.what = 0, "hangs: "+h.what
-	}
-	if *onlyMutant != "" {
-		t.Logf("%s:\n%.6000s", m.name, out)
-	}
-	return h
+	return seed, string(out)
 }
 
 // sentenceOf returns the line of a report that says what is wrong.
@@ -199,7 +218,7 @@ func TestFirst(t *testing.T) {
 	for i := range uint64(*jobs) {
 		seed := *firstSeed + i
 		fmt.Printf("\nat %d\n", seed)
-		r, err := kindOf(seed).run(t, seed, interleave.Options{Seed: seed, Limit: 200_000})
+		r, err := kindOf(seed).run(t, seed, interleave.Options{Seed: seed})
 		if r.Finding != nil {
 			err = r.Finding
 		}
