@@ -29,34 +29,46 @@ type Goroutine struct {
 	Number  int
 	State   string  // such as "running" or "chan receive, 2 minutes"
 	Frames  []Frame // the innermost first
-	Creator *Frame  // the function that started it; nil for the first goroutine
+	Creator *Frame  // the function that started it; nil: none did, or startsForOthers
 }
 
 var goroutineHeader = regexp.MustCompile(`^goroutine (\d+) .*\[([^\]]*)\].*:$`)
 
 const createdBy = "created by "
 
+// startsForOthers begins the names of functions that start goroutines for their callers. The
+// runtime names these instead of the caller, which the name of the goroutine's own function begins
+// with.
+const startsForOthers = library.Prefix + "internal/interleave."
+
 // ParseStacks returns the goroutines in a text of the Go runtime: debug.Stack, the message of a
 // crash, or the stacks that SIGQUIT shows. It skips lines of other kinds.
 func ParseStacks(text string) (all []Goroutine) {
 	lines := strings.Split(text, "\n")
+	isComplete := false
 	for i := range lines {
 		if m := goroutineHeader.FindStringSubmatch(lines[i]); m != nil {
 			number, _ := strconv.Atoi(m[1]) // a number by the pattern
 			all = append(all, Goroutine{Number: number, State: m[2]})
+			isComplete = false
 			continue
 		}
-		if len(all) == 0 || i+1 == len(lines) {
+		if len(all) == 0 || isComplete || i+1 == len(lines) {
 			continue
 		}
 
 		g := &all[len(all)-1]
 		if creator, ok := strings.CutPrefix(lines[i], createdBy); ok {
 			creator, _, _ = strings.Cut(creator, " in goroutine ")
-			if f, ok := frame(creator, lines[i+1]); ok && g.Creator == nil {
+			f, ok := frame(creator, lines[i+1])
+			if ok && !strings.HasPrefix(creator, startsForOthers) {
 				g.Creator = &f
 			}
-		} else if end := strings.LastIndexByte(lines[i], '('); end > 0 && g.Creator == nil {
+			isComplete = ok
+			continue
+		}
+
+		if end := strings.LastIndexByte(lines[i], '('); end > 0 {
 			if f, ok := frame(lines[i][:end], lines[i+1]); ok {
 				g.Frames = append(g.Frames, f)
 			}

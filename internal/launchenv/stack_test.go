@@ -53,11 +53,15 @@ func TestParseStacks(t *testing.T) {
 		"goroutine 0 gp=0x5c m=0 mp=0x5d [idle]:\nruntime.futex(0x5a, 0x80)\n\t/go/src/runtime/sys_linux_amd64.s:557 +0x21 fp=0x7ff sp=0x7fe pc=0x47b\n\n" +
 		"goroutine 1 [sync.WaitGroup.Wait, 2 minutes, locked to thread]:\nmain.main()\n\t/a b/x.go:9 +0x5d\n\n" +
 		"goroutine 34 [chan receive]:\nmain.f({0x1, 0x2})\n\t/a b/x.go:12 +0x1d\n...additional frames elided...\n" +
-		"created by main.main in goroutine 1\n\t/a b/x.go:30 +0x2d\n\nrax    0xca\n(not a frame)\n\tat all\n"
+		"created by main.main in goroutine 1\n\t/a b/x.go:30 +0x2d\n\n" +
+		"goroutine 35 [select]:\nmain.f.func1()\n\t/a b/x.go:14 +0x1d\n" +
+		"created by github.com/goccl/goccl/internal/interleave.Go in goroutine 34\n\t/goccl/internal/interleave/waits.go:25 +0x2d\n\n" +
+		"rax    0xca\n(not a frame)\n\tat all\nmain.f()\n\t/a b/x.go:14\n"
 	require.Equal(t, []Goroutine{
 		{0, "idle", []Frame{{"runtime.futex", "/go/src/runtime/sys_linux_amd64.s", 557}}, nil},
 		{1, "sync.WaitGroup.Wait, 2 minutes, locked to thread", []Frame{{"main.main", "/a b/x.go", 9}}, nil},
 		{34, "chan receive", []Frame{{"main.f", "/a b/x.go", 12}}, &Frame{"main.main", "/a b/x.go", 30}},
+		{35, "select", []Frame{{"main.f.func1", "/a b/x.go", 14}}, nil}, // interleave.Go has started it for main.f
 	}, ParseStacks(text))
 
 	own := ParseStacks(string(debug.Stack()))
