@@ -61,3 +61,44 @@ func TestStalledRankIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// slowOp is a sum that takes longer than its call may.
+var slowOp = ccl.NewOp("slow", true, func(dst, a, b []float32) {
+	interleave.Sleep(3 * time.Minute)
+	for i := range dst {
+		dst[i] = a[i] + b[i]
+	}
+})
+
+// If the one rank that runs a call for all takes too long, the others name it and not each other,
+// also those whose own time is not over.
+func TestSlowRunnerIsNamed(t *testing.T) {
+	const ranks, slow = 3, 2
+	arrivals := [ranks]time.Duration{0, 30 * time.Second, 31 * time.Second}
+	for seed := range uint64(40) {
+		var errs [ranks]error
+		interleave.SetProcessors(1) // nobody helps
+		r := interleave.Run(t, interleave.Options{Seed: seed}, func() {
+			each(local.NewWaiting(ranks, local.Park), func(rank int, ep transport.Endpoint) {
+				bg := context.Background()
+				c, err := ccl.New(bg, ep)
+				if err == nil {
+					interleave.Sleep(arrivals[rank])
+					x := make([]float32, 400)
+					err = ccl.AllReduce(bg, c, x, x, slowOp)
+				}
+				errs[rank] = err
+				_ = c.Close()
+			})
+		})
+		if r.Finding != nil {
+			t.Fatalf("seed %d: %v", seed, r.Finding)
+		}
+		for rank, err := range errs {
+			late, ok := errors.AsType[*transport.TimeoutError](err)
+			if !ok || !slices.Equal(slices.Concat(late.Missing, late.Behind), []int{slow}) {
+				t.Errorf("seed %d, rank %d: %v", seed, rank, err)
+			}
+		}
+	}
+}

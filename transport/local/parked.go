@@ -95,7 +95,7 @@ func (ep *endpoint) followCall(e *transport.Arrival) (transport.Role, error) {
 // there are bodies to run; the rank then counts as a runner. (syncmodel: helpersAreRunners)
 func (ep *endpoint) awaitCompletion(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
-	for l.completed.Load() < ep.seq {
+	for isWoken := false; l.completed.Load() < ep.seq; isWoken = true {
 		if l.differing.Load() == ep.seq {
 			return false, ep.Compare()
 		}
@@ -117,7 +117,12 @@ func (ep *endpoint) awaitCompletion(mayHelp bool) (help bool, err error) {
 			}
 			return false, err
 		}
-		ep.Sleep()
+
+		if isWoken {
+			ep.SleepAgain()
+		} else {
+			ep.Sleep()
+		}
 	}
 	return false, nil
 }

@@ -16,7 +16,8 @@ func (r *Member) findStuck(peer int) int {
 }
 
 // findAwake returns the other ranks that neither sleep nor have given up, in a call that all ranks
-// have entered and in which they sleep until one of them has completed it.
+// have entered and in which they sleep until one of them has completed it. A rank shows that it
+// sleeps once it was woken in vain.
 func (r *Member) findAwake() (ranks []int) {
 	r.state.waitOn.Store(anyRank)
 	for i := 0; ; i++ {
@@ -29,6 +30,7 @@ func (r *Member) findAwake() (ranks []int) {
 		if len(ranks) < 2 || i == wakeTries {
 			return ranks
 		}
+		r.group.WakeOthers(r.rank)
 		interleave.Sleep(wakeTime) // some may time out at the same moment
 	}
 }

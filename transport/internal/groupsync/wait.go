@@ -169,3 +169,11 @@ func (r *Member) Sleep() {
 	woken := r.group.rest.Sleep(r.rank, ctx)
 	r.suspicion.hasArisen = r.group.processes != nil && r.suspicion.arises(woken)
 }
+
+// SleepAgain is Sleep of a rank that was woken in vain. It shows that it sleeps, which costs a call
+// that no timeout ends nothing.
+func (r *Member) SleepAgain() {
+	r.state.waitOn.Store(anyRank)
+	r.Sleep()
+	r.state.waitOn.Store(0)
+}
