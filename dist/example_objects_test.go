@@ -73,6 +73,21 @@ func ExampleScatterObject() {
 	// Output: train
 }
 
+func ExampleAllToAllObject() {
+	run(func(rank int) error {
+		var notes []string
+		for to := range 3 {
+			notes = append(notes, fmt.Sprintf("from %d to %d", rank, to))
+		}
+		received, err := dist.AllToAllObject(notes)
+		if err == nil && rank == 1 {
+			fmt.Println(received)
+		}
+		return err
+	})
+	// Output: [from 0 to 1 from 1 to 1 from 2 to 1]
+}
+
 func ExampleSendObject() {
 	run(func(rank int) error {
 		if rank == 2 {

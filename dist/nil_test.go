@@ -81,6 +81,7 @@ func TestFunctionsOfNoGroup(t *testing.T) {
 			"AllGatherObject":           func() error { return work(dist.AllGatherObject(x, no)) },
 			"GatherObject":              func() error { return work(dist.GatherObject(x, 0, no)) },
 			"ScatterObject":             func() error { return work(dist.ScatterObject([]int{1}, 0, no)) },
+			"AllToAllObject":            func() error { return work(dist.AllToAllObject([]int{1}, no)) },
 			"SendObject":                func() error { return dist.SendObject(x, 0, 0, no) },
 			"RecvObject":                func() error { _, _, err := dist.RecvObject[int](0, 0, no); return err },
 			"Send":                      func() error { return dist.Send(x, 0, 0, no) },

@@ -168,18 +168,52 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 		return obj, err
 	}
 
-	if length[0] < 0 || length[0] > int64(c.limit) {
-		return obj, c.failed(fmt.Errorf("rank %d announces an object of %d bytes, but the limit is %d", root, length[0], c.limit))
-	}
-	var counts []int
-	for _, n := range lengths {
-		counts = append(counts, int(n))
+	if err := c.checkLength(root, length[0]); err != nil {
+		return obj, err
 	}
 	data := make([]byte, length[0])
-	if err := c.failed(ccl.ScatterV(c.ctx, c.comm, all, counts, nil, data, root, c.opts[:]...)); err != nil {
+	if err := c.failed(ccl.ScatterV(c.ctx, c.comm, all, convertLengths(lengths), nil, data, root, c.opts[:]...)); err != nil {
 		return obj, err
 	}
 	return decode[T](&c, root, data)
+}
+
+// AllToAllObject returns, in rank order, the objects that the ranks have for this one: objs[r] goes
+// to rank r, so objs has one object for each rank. Its errors are those of BroadcastObject. torch
+// has no such call.
+func AllToAllObject[T any](objs []T, opts ...CallOption) ([]T, error) {
+	c := prepareObjects("all_to_all_object", opts)
+	if c.err != nil {
+		return nil, c.err
+	}
+	var all, longest []byte
+	lengths := make([]int64, c.comm.Size())
+	var err error
+	if len(objs) == len(lengths) {
+		all, longest, err = encodeAll(objs, lengths)
+	} else {
+		err = &InvalidBufferSizeError{Operation: c.operation, Buffer: "objs", Expected: len(lengths), Actual: len(objs)}
+	}
+
+	if _, err := c.agree(longest, err); err != nil {
+		return nil, err
+	}
+	received := make([]int64, len(lengths))
+	if err := c.failed(ccl.AllToAll(c.ctx, c.comm, lengths, received, c.opts[:]...)); err != nil {
+		return nil, err
+	}
+	for rank, n := range received {
+		if err := c.checkLength(rank, n); err != nil {
+			return nil, err
+		}
+	}
+
+	counts := convertLengths(received)
+	data := make([]byte, sum(counts))
+	if err := c.failed(ccl.AllToAllV(c.ctx, c.comm, all, convertLengths(lengths), nil, data, counts, nil, c.opts[:]...)); err != nil {
+		return nil, err
+	}
+	return decodeAll[T](&c, data, counts)
 }
 
 // objects is a call of objects.
@@ -251,6 +285,14 @@ func (c *objects) tooLong(n int) error {
 	return fmt.Errorf("the object has %d bytes, but the limit is %d: see dist.WithObjectLimit", n, c.limit)
 }
 
+// checkLength checks the length of an object that a rank announces.
+func (c *objects) checkLength(rank int, n int64) error {
+	if n < 0 || n > int64(c.limit) {
+		return c.failed(fmt.Errorf("rank %d announces an object of %d bytes, but the limit is %d", rank, n, c.limit))
+	}
+	return nil
+}
+
 // encodeAll returns the encoded objects one after the other, and the longest by itself.
 // It sets their lengths.
 func encodeAll[T any](objs []T, lengths []int64) (all, longest []byte, err error) {
@@ -278,6 +320,13 @@ func decode[T any](c *objects, rank int, data []byte) (T, error) {
 func decodeAll[T any](c *objects, all []byte, lengths []int) ([]T, error) {
 	objs, err := object.DecodeAll[T](all, lengths)
 	return objs, c.failed(err)
+}
+
+func convertLengths(lengths []int64) (counts []int) {
+	for _, n := range lengths {
+		counts = append(counts, int(n))
+	}
+	return counts
 }
 
 func sum(lengths []int) (total int) {

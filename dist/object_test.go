@@ -39,7 +39,7 @@ func checkpointOf(rank int) *checkpoint {
 
 // Receivers need to know only the type.
 func TestObjects(t *testing.T) {
-	for _, ranks := range []int{1, 2, 3, 5} {
+	for _, ranks := range []int{1, 2, 3, 4, 5, 7} {
 		var all []*checkpoint
 		for r := range ranks {
 			all = append(all, checkpointOf(r))
@@ -51,6 +51,17 @@ func TestObjects(t *testing.T) {
 				return err
 			}
 			assert.Equal(t, all, got)
+
+			var forAll, fromAll []*checkpoint
+			for r := range ranks {
+				forAll = append(forAll, &checkpoint{Step: 100*rank + r, Next: checkpointOf(r)}) // of different lengths
+				fromAll = append(fromAll, &checkpoint{Step: 100*r + rank, Next: checkpointOf(rank)})
+			}
+			if got, err = dist.AllToAllObject(forAll); err != nil {
+				return err
+			}
+			assert.Equal(t, fromAll, got)
+
 			for root := range ranks {
 				// The others' values are replaced, not merged.
 				obj := &checkpoint{Step: 4711, Weights: map[string][]float64{"stale": nil}}
@@ -284,6 +295,28 @@ func TestRefusedObjects(t *testing.T) {
 				return err
 			},
 			text: "dist: scatter_object: rank 1: objs has 3 elements, want 0",
+		}, {
+			name: "too few objects for all",
+			call: func(rank int) error {
+				objs := []int{1, 2, 3}
+				if rank == broken {
+					objs = objs[:2]
+				}
+				_, err := dist.AllToAllObject(objs)
+				return err
+			},
+			text: "dist: all_to_all_object: rank 1: objs has 2 elements, want 3",
+		}, {
+			name: "an object for another rank that cannot be encoded",
+			call: func(rank int) error {
+				objs := make([]any, 3)
+				if rank == broken {
+					objs[2] = func() {}
+				}
+				_, err := dist.AllToAllObject(objs)
+				return err
+			},
+			text: "dist: all_to_all_object: rank 1: the object for rank 2: ",
 		}, {
 			name: "one object that is too long",
 			call: func(rank int) error {
