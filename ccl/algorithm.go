@@ -84,7 +84,7 @@ type Shape struct {
 	Bytes      int // of the longest input of a rank
 	Total      int // bytes of the longest result of a rank
 	DType      DType
-	Op         Op                 // Sum if the collective does not reduce
+	Op         Op                 // Sum if it does not reduce; logical ones have inputs 0 and 1
 	Topology   *topology.Topology // kind, extents and neighbours of the group
 	Params     any                // of the algorithm's entry
 	Eager      bool               // the inputs travel with the synchronisation

@@ -66,6 +66,11 @@ func (e *engine) run(ctx context.Context, a *arguments, l *lists, opts []CallOpt
 	if err != nil {
 		return err
 	}
+	if e.isDebug {
+		if err := checkBools(a.coll.String(), a.dtype, e.inputOf(a)); err != nil {
+			return e.end(e.rejectCall(a, opts, err))
+		}
+	}
 
 	switch a.coll {
 	case CollBarrier:

@@ -78,10 +78,17 @@ func (e *engine) checkCoalesced(a *arguments, tensors []Buffer) error {
 	if total == 0 {
 		return &InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0, OrMore: true}
 	}
+
 	slices.SortFunc(spans, comparePlaces)
 	for i := range len(spans) - 1 {
 		if overlap(spans[i], spans[i+1]) {
 			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(spans[i]), len(spans[i+1]))}
+		}
+	}
+
+	if e.isDebug {
+		if err := checkBools(operation, a.dtype, tensors...); err != nil {
+			return err
 		}
 	}
 	return a.op.Check(a.coll, a.dtype)
@@ -121,7 +128,7 @@ func (e *engine) reduceBundle(ctx context.Context, a *arguments, tensors []Buffe
 		return nil // on all ranks
 	}
 	vector := arguments{dtype: a.dtype, op: a.op, send: whole}
-	r := e.ask(a.coll, a.dtype, e.premultiplied(&vector), whole, opts)
+	r := e.ask(a.coll, a.dtype, e.prepareInput(&vector), whole, opts)
 	r.op, r.lengths = a.op, lengths
 	// The first tensor represents all: ranks that share their tensors share this one.
 	r.writes = tensors[slices.IndexFunc(tensors, func(t Buffer) bool { return t.Len() > 0 })].data

@@ -1,15 +1,18 @@
 package ccl
 
 import (
+	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
 
 // With debug in the configuration an asynchronous call hashes its buffers when it is queued and
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
-// changed meanwhile; so does an Isend. It also notes the line that started the call.
+// changed meanwhile; so does an Isend. It also notes the line that started the call. Bools of
+// other bytes than 0 and 1 are refused in all calls and messages.
 
 var seal = maphash.MakeSeed()
 
@@ -85,6 +88,35 @@ func (w *Work) checkAtEnd() error {
 func changed(operation, when string) error {
 	return &InvalidArgumentError{operation, "a buffer was changed after the call was started and " + when +
 		"; buffers belong to the call until its Work is done (found because of defaults.debug)"}
+}
+
+// inputOf returns this rank's input to a call whose arguments are not checked yet.
+func (e *engine) inputOf(a *arguments) Buffer {
+	if a.coll == CollBroadcast && a.root == e.rank {
+		return a.recv
+	}
+	return a.send
+}
+
+// checkBools returns an error if an input has a bool that Go does not make: a byte other than 0 and
+// 1. Compiled code takes such a bool now as true and now as false.
+func checkBools(operation string, d DType, inputs ...Buffer) error {
+	if d != Bool {
+		return nil
+	}
+	for k, b := range inputs {
+		i := slices.IndexFunc(b.data, func(x byte) bool { return x > 1 })
+		if i < 0 {
+			continue
+		}
+
+		name := "the input"
+		if len(inputs) > 1 {
+			name = fmt.Sprint("tensor ", k)
+		}
+		return &InvalidArgumentError{operation, fmt.Sprintf("element %d of %s is a bool with the byte %d, which must be 0 or 1 (found because of defaults.debug)", i, name, b.data[i])}
+	}
+	return nil
 }
 
 func (w *Work) sum(buffers ...Buffer) uint64 {

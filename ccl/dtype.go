@@ -10,14 +10,14 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// Element is the set of types that collectives move and reduce: all integers, floats and complex
-// numbers, types named after them, and the two floats of 16 bits. Types named after uint16 are not
-// in it: such a type is often a float of 16 bits, which must not be summed as an integer (see
-// half.AsFloat16 and half.AsBFloat16).
+// Element is the set of types that collectives move and reduce: bool, all integers, floats and
+// complex numbers, types named after them, and the two floats of 16 bits. Types named after uint16
+// are not in it: such a type is often a float of 16 bits, which must not be summed as an integer
+// (see half.AsFloat16 and half.AsBFloat16).
 //
 // docs/reference/types.md is the table of the operations of each type.
 type Element interface {
-	~int | ~int8 | ~int16 | ~int32 | ~int64 |
+	~bool | ~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uintptr |
 		~float32 | ~float64 | half.Float16 | half.BFloat16 |
 		~complex64 | ~complex128
@@ -43,12 +43,13 @@ const (
 	BFloat16 // of half.BFloat16
 	Complex64
 	Complex128
+	Bool // a byte, 0 or 1
 )
 
 // DTypes returns all element types.
 func DTypes() []DType {
 	var all []DType
-	for d := Uint8; d <= Complex128; d++ {
+	for d := Uint8; d <= Bool; d++ {
 		all = append(all, d)
 	}
 	return all
@@ -59,12 +60,13 @@ var reduceTypes = [...]reduce.Type{
 	Uint32: reduce.Uint32, Int32: reduce.Int32, Uint64: reduce.Uint64, Int64: reduce.Int64,
 	Float16: reduce.Float16, BFloat16: reduce.BFloat16, Float32: reduce.Float32, Float64: reduce.Float64,
 	Complex64: reduce.Complex64, Complex128: reduce.Complex128,
+	Bool: reduce.Bool,
 }
 
 // String returns the name that ccl.yaml and error messages use, such as
 // "float32".
 func (d DType) String() string {
-	if d < Uint8 || d > Complex128 {
+	if d < Uint8 || d > Bool {
 		return fmt.Sprintf("dtype(%d)", uint8(d))
 	}
 	return d.reduce().String()
@@ -110,7 +112,7 @@ var dtypeOfKind = [...]DType{
 	reflect.Uint8: Uint8, reflect.Int8: Int8, reflect.Uint16: Uint16, reflect.Int16: Int16,
 	reflect.Uint32: Uint32, reflect.Int32: Int32, reflect.Uint64: Uint64, reflect.Int64: Int64,
 	reflect.Float32: Float32, reflect.Float64: Float64,
-	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+	reflect.Complex64: Complex64, reflect.Complex128: Complex128, reflect.Bool: Bool,
 	reflect.Int: word(Int32, Int64), reflect.Uint: word(Uint32, Uint64), reflect.Uintptr: word(Uint32, Uint64),
 }
 

@@ -272,6 +272,11 @@ func (ms *messages) checkMessage(ctx context.Context, r *p2p.Request, o CallOpti
 	if r.Tag < 0 {
 		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", r.Tag)}
 	}
+	if ms.engine.isDebug && r.Sending {
+		if err := checkBools(what, DType(r.Type), Buffer{data: r.Data}); err != nil {
+			return err
+		}
+	}
 	if r.Ctx, r.Timeout = ctx, ms.engine.selector.Timeout(); o.timeout != 0 {
 		r.Timeout = ms.engine.limitOf(o.timeout).After
 	}

@@ -21,8 +21,14 @@ type Op uint64
 // The built-in reductions. Integers wrap. Avg is Sum followed by one division by the number of
 // ranks, which truncates for integers; of float16 the sum is held in float32, since it may be too
 // large where the mean is not. Min and Max propagate NaN and order -0 below +0; complex numbers
-// have no order. The bitwise operations are for integers. A call with an operation that its type
-// does not have returns ErrNotImplemented before any data moves.
+// have no order. The bitwise operations are for integers and bools.
+//
+// The logical operations are for integers and bools too. Of integers they take 0 as false and all
+// others as true; the result is 0 or 1, on one rank too. Of bools they are the bitwise operations,
+// which with Min and Max are all that bools have.
+//
+// A call with an operation that its type does not have returns ErrNotImplemented before any data
+// moves.
 const (
 	Sum Op = iota
 	Avg
@@ -32,10 +38,25 @@ const (
 	BAnd
 	BOr
 	BXor
+	LAnd
+	LOr
+	LXor
 )
 
-// isBuiltin reports whether o is one of the constants. They have the numbers of package reduce.
-func (o Op) isBuiltin() bool { return o <= BXor }
+// isBuiltin reports whether o is one of the constants.
+func (o Op) isBuiltin() bool { return o <= LXor }
+
+// isLogical reports whether o takes integers as true or false.
+func (o Op) isLogical() bool { return LAnd <= o && o <= LXor }
+
+// builtin returns the number in package reduce of an operation that is built in: its own, and for a
+// logical operation that of the bitwise one, which has the same result on inputs that are 0 or 1.
+func (o Op) builtin() reduce.Op {
+	if o.isLogical() {
+		return reduce.Op(o - LAnd + BAnd)
+	}
+	return reduce.Op(o)
+}
 
 // The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstFactor
 // on, it is a PremulSum: the bits of the factor xor nanBits. The numbers below
@@ -47,7 +68,9 @@ const (
 )
 
 // Ops returns the built-in reductions.
-func Ops() []Op { return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor} }
+func Ops() []Op {
+	return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor, LAnd, LOr, LXor}
+}
 
 // PremulSum returns the operation that multiplies every rank's input by factor and then sums:
 // each product is rounded to the type. Of complex numbers both parts are multiplied. For integers
@@ -104,9 +127,13 @@ func (o Op) user() *userOp {
 
 // String returns the name that ccl.yaml and error messages use, such as "sum".
 func (o Op) String() string {
+	if o.isLogical() {
+		return [...]string{"land", "lor", "lxor"}[o-LAnd]
+	}
 	if o.isBuiltin() {
 		return reduce.Op(o).String()
 	}
+
 	if factor, ok := o.factor(); ok {
 		return fmt.Sprintf("premul_sum(%v)", factor)
 	}
@@ -133,7 +160,7 @@ func (o *Op) UnmarshalText(name []byte) (err error) {
 }
 
 // kernelOp returns the operation that kernels see: a PremulSum is a Sum of inputs that were
-// multiplied before the call.
+// multiplied before the call. The inputs of a logical operation were made 0 and 1.
 func (o Op) kernelOp() Op {
 	if o >= firstFactor {
 		return Sum
@@ -144,7 +171,7 @@ func (o Op) kernelOp() Op {
 // reduction returns o's number in package reduce, or the function that replaces it.
 func (o Op) reduction() (op reduce.Op, user reducer.Func) {
 	if o.isBuiltin() {
-		return reduce.Op(o), nil
+		return o.builtin(), nil
 	}
 	return 0, o.user().run
 }
@@ -180,7 +207,7 @@ func (o Op) Check(coll Collective, d DType) error {
 		return fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
 
-	if o.isBuiltin() && reduce.Defined(d.reduce(), reduce.Op(o)) {
+	if o.isBuiltin() && reduce.Defined(d.reduce(), o.builtin()) {
 		return nil
 	}
 
@@ -189,10 +216,13 @@ func (o Op) Check(coll Collective, d DType) error {
 	m := o.user()
 
 	switch {
+	case d == Bool && (o.isBuiltin() || premul):
+		why = "bools are neither added nor multiplied"
+
 	case o == Min || o == Max:
 		why = "complex numbers have no order"
 	case o.isBuiltin():
-		why = "only integers have it"
+		why = "only integers and bools have it"
 	case premul && !reduce.CanScale(d.reduce(), factor):
 		why = "the factor is not an integer of that type"
 	case premul, m != nil && m.dtype == d:

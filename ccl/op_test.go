@@ -171,16 +171,17 @@ func TestPremulSumNumbers(t *testing.T) {
 func TestDefined(t *testing.T) {
 	for _, d := range ccl.DTypes() {
 		for _, op := range ccl.Ops() {
-			want := true
+			want := d != ccl.Bool
 			switch op {
 			case ccl.Min, ccl.Max:
 				want = d != ccl.Complex64 && d != ccl.Complex128
-			case ccl.BAnd, ccl.BOr, ccl.BXor:
-				want = d <= ccl.Int64
+			case ccl.BAnd, ccl.BOr, ccl.BXor, ccl.LAnd, ccl.LOr, ccl.LXor:
+				want = d <= ccl.Int64 || d == ccl.Bool
 			}
 			require.Equal(t, want, op.Check(ccl.CollAllReduce, d) == nil, "%v of %v", op, d)
 		}
 	}
+	require.Error(t, ccl.PremulSum(1).Check(ccl.CollAllReduce, ccl.Bool))
 	require.Error(t, ccl.Op(77).Check(ccl.CollAllReduce, ccl.Int32))
 	require.Error(t, ccl.PremulSum(1<<31).Check(ccl.CollAllReduce, ccl.Int32))
 	require.NoError(t, ccl.PremulSum(-1<<31).Check(ccl.CollAllReduce, ccl.Int32))
@@ -190,6 +191,7 @@ func TestDefined(t *testing.T) {
 func TestDTypeOf(t *testing.T) {
 	type myInt int
 	type myFloat float32
+	type myBool bool
 	require.Equal(t, ccl.Int64, ccl.DTypeOf[myInt]())
 	require.Equal(t, ccl.Float32, ccl.DTypeOf[myFloat]())
 	require.Equal(t, ccl.Uint64, ccl.DTypeOf[uintptr]())
@@ -198,6 +200,7 @@ func TestDTypeOf(t *testing.T) {
 	require.Equal(t, ccl.Float16, ccl.DTypeOf[half.Float16]())
 	require.Equal(t, ccl.BFloat16, ccl.DTypeOf[half.BFloat16]())
 	require.Equal(t, ccl.Complex128, ccl.DTypeOf[complex128]())
+	require.Equal(t, ccl.Bool, ccl.DTypeOf[myBool]())
 	for _, d := range ccl.DTypes() {
 		var again ccl.DType
 		require.NoError(t, again.UnmarshalText([]byte(d.String())))

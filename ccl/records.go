@@ -46,7 +46,7 @@ type recorder struct {
 	dir      string // for files, or ""
 	times    bool   // of all calls
 	users    interleave.Int64
-	messages [2][Complex128 + 1]flight.What // sends and receives, by type
+	messages [2][Bool + 1]flight.What // sends and receives, by type
 }
 
 // records are the flight records of one communicator.

@@ -85,7 +85,7 @@ func (e *engine) reduceForAll(ctx context.Context, a *arguments, opts []CallOpti
 	if err := a.checkReduction(a.recv, opts); err != nil {
 		return e.rejectCall(a, opts, err)
 	}
-	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.prepareInput(a), a.recv, opts)
 	r.op = a.op
 	return e.step(ctx, r)
 }
@@ -105,7 +105,7 @@ func (e *engine) reduce(ctx context.Context, a *arguments, opts []CallOption) er
 	if err != nil {
 		return e.rejectCall(a, opts, err)
 	}
-	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.prepareInput(a), a.recv, opts)
 	r.op, r.root = a.op, a.root
 	r.count, r.bytes, r.total = a.send.Len(), len(a.send.data), len(a.send.data)
 	return e.step(ctx, r)
@@ -119,7 +119,7 @@ func (e *engine) reduceScatter(ctx context.Context, a *arguments, l *lists, opts
 	if err := e.checkReduceScatter(a, &b, opts); err != nil {
 		return e.rejectCall(a, opts, err)
 	}
-	r := e.ask(a.coll, a.dtype, e.premultiplied(a), a.recv, opts)
+	r := e.ask(a.coll, a.dtype, e.prepareInput(a), a.recv, opts)
 	r.op = a.op
 	b.put(r)
 	r.bytes, r.total = len(a.send.data), b.longest<<a.send.shift
@@ -163,18 +163,26 @@ func (a *arguments) checkReduction(recv Buffer, opts []CallOption) error {
 	return a.op.Check(a.coll, a.dtype)
 }
 
-// premultiplied returns send times the factor of a PremulSum, in memory of the communicator; for
-// other operations send itself.
-func (e *engine) premultiplied(a *arguments) Buffer {
-	if a.op < firstFactor {
+// prepareInput returns what kernels reduce: send itself, or memory of the communicator with send
+// times the factor of a PremulSum or, for a logical operation on integers, with 0 and 1.
+func (e *engine) prepareInput(a *arguments) Buffer {
+	if a.op < LAnd {
 		return a.send
 	}
-	return e.multiply(a)
+	return e.convertInput(a)
 }
 
-func (e *engine) multiply(a *arguments) Buffer {
-	factor, _ := a.op.factor()
-	to := e.spareBuffer(a.send.Len(), a.send.shift)
-	reduce.Scale(a.dtype.reduce(), pointer(to.data), pointer(a.send.data), a.send.Len(), factor)
+func (e *engine) convertInput(a *arguments) Buffer {
+	factor, premul := a.op.factor()
+	if !premul && (!a.op.isLogical() || a.dtype == Bool) {
+		return a.send
+	}
+
+	n, to := a.send.Len(), e.spareBuffer(a.send.Len(), a.send.shift)
+	if premul {
+		reduce.Scale(a.dtype.reduce(), pointer(to.data), pointer(a.send.data), n, factor)
+	} else {
+		reduce.Truth(a.dtype.reduce(), pointer(to.data), pointer(a.send.data), n)
+	}
 	return to
 }

@@ -36,8 +36,8 @@ func TestTexts(t *testing.T) {
 		require.Equal(t, v, op)
 	}
 	require.EqualError(t, collective.UnmarshalText([]byte("allreduce")), `unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan`)
-	require.EqualError(t, dtype.UnmarshalText([]byte("float")), `unknown dtype "float" (did you mean float32?); use one of uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16, bfloat16, complex64, complex128`)
-	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max, band, bor, bxor`)
+	require.EqualError(t, dtype.UnmarshalText([]byte("float")), `unknown dtype "float" (did you mean float32?); use one of uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16, bfloat16, complex64, complex128, bool`)
+	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max, band, bor, bxor, land, lor, lxor`)
 }
 
 // A name of another library leads to the one that is meant.

@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "bits of floats",
 			call: func(int) error { return dist.AllReduce([]float32{1}, dist.BXor) },
-			text: "ccl: all_reduce: operation bxor of float32 is not implemented: only integers have it",
+			text: "ccl: all_reduce: operation bxor of float32 is not implemented: only integers and bools have it",
 			is:   []error{dist.ErrNotImplemented},
 		}, {
 			name: "nil to reduce",

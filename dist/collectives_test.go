@@ -276,18 +276,24 @@ func TestAllToAll(t *testing.T) {
 	}
 }
 
-// Halves, complex numbers, bits and a factor.
+// Halves, complex numbers, bits, a factor and logic.
 func TestElementsAndOps(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		halves := []half.BFloat16{half.NewBFloat16(float32(rank) + 0.5)}
 		numbers := []complex64{complex(float32(rank), 1)}
 		bits := []uint8{1 << rank, 7}
 		scaled := []float32{float32(rank)}
+		all, anyRank, odd := []bool{true, rank != 1}, []bool{false, rank == 1}, []bool{true, rank == 2}
+		logical := []int32{int32(2 << rank), int32(rank)}
 		for _, err := range []error{
 			dist.AllReduce(halves, dist.Sum),
 			dist.AllReduce(numbers, dist.Sum),
 			dist.AllReduce(bits, dist.BXor),
 			dist.AllReduce(scaled, dist.PremulSum(0.5)),
+			dist.AllReduce(all, dist.LAnd),
+			dist.AllReduce(anyRank, dist.LOr),
+			dist.AllReduce(odd, dist.LXor),
+			dist.AllReduce(logical, dist.LAnd),
 		} {
 			if err != nil {
 				return err
@@ -297,6 +303,10 @@ func TestElementsAndOps(t *testing.T) {
 		assert.Equal(t, []complex64{complex(3, 3)}, numbers)
 		assert.Equal(t, []uint8{7, 7}, bits)
 		assert.Equal(t, []float32{1.5}, scaled)
+		assert.Equal(t, []bool{true, false}, all)
+		assert.Equal(t, []bool{false, true}, anyRank)
+		assert.Equal(t, []bool{true, true}, odd)
+		assert.Equal(t, []int32{1, 0}, logical)
 		return nil
 	}, dist.WithAlgorithm("direct")), dist.WithRanks(3))
 	require.NoError(t, err)

@@ -7,8 +7,9 @@ type ReduceOp = ccl.Op
 
 // The reductions. Integers wrap. Avg is Sum followed by one division by the number
 // of ranks, which truncates for integers. Min and Max propagate NaN, order -0 below +0,
-// and do not support complex numbers. BAnd, BOr and BXor support integers only. An op
-// that a type does not support is rejected with ErrNotImplemented.
+// and do not support complex numbers. BAnd, BOr and BXor support integers and bools, and so do
+// LAnd, LOr and LXor: of integers, all but 0 are true, and the result is 0 or 1. An op that a type
+// does not support is rejected with ErrNotImplemented.
 const (
 	Sum     = ccl.Sum
 	Avg     = ccl.Avg
@@ -18,6 +19,9 @@ const (
 	BAnd    = ccl.BAnd
 	BOr     = ccl.BOr
 	BXor    = ccl.BXor
+	LAnd    = ccl.LAnd
+	LOr     = ccl.LOr
+	LXor    = ccl.LXor
 )
 
 // PremulSum returns the reduction that multiplies every rank's elements by

@@ -104,17 +104,21 @@ func checkReduction(s ccl.Shape) error {
 	return checkCount(s)
 }
 
-// types are those with arithmetic in MPI.
+// types are those with arithmetic in MPI. Bools are bytes there, which all its operations on bools
+// leave 0 or 1.
 var types = map[ccl.DType]transport.ElementType{
 	ccl.Uint8: transport.Uint8, ccl.Int8: transport.Int8, ccl.Uint16: transport.Uint16, ccl.Int16: transport.Int16,
 	ccl.Uint32: transport.Uint32, ccl.Int32: transport.Int32, ccl.Uint64: transport.Uint64, ccl.Int64: transport.Int64,
 	ccl.Float32: transport.Float32, ccl.Float64: transport.Float64, ccl.Complex64: transport.Complex64, ccl.Complex128: transport.Complex128,
+	ccl.Bool: transport.Uint8,
 }
 
-// ops are the operations of MPI. An average is a sum with an epilogue.
+// ops are the operations of MPI. An average is a sum with an epilogue, and the inputs of a logical
+// operation are 0 and 1.
 var ops = map[ccl.Op]transport.ReduceOp{
 	ccl.Sum: transport.Sum, ccl.Avg: transport.Sum, ccl.Product: transport.Product, ccl.Min: transport.Min, ccl.Max: transport.Max,
 	ccl.BAnd: transport.BAnd, ccl.BOr: transport.BOr, ccl.BXor: transport.BXor,
+	ccl.LAnd: transport.BAnd, ccl.LOr: transport.BOr, ccl.LXor: transport.BXor,
 }
 
 // reductionOf returns the type and the operation of a call that reduces.

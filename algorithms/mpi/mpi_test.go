@@ -71,6 +71,8 @@ func TestLikeDirect(t *testing.T) {
 					if err := errors.Join(
 						like(c, seed, func(x int) int64 { return int64(x) }, ccl.Sum, ccl.Avg, ccl.Product, ccl.Min, ccl.Max, ccl.BAnd, ccl.BOr, ccl.BXor, ccl.PremulSum(3)),
 						like(c, seed, func(x int) uint16 { return uint16(x) }, ccl.Product, ccl.BOr, ccl.BXor),
+						like(c, seed, func(x int) int64 { return int64(x % 3) }, ccl.LAnd, ccl.LOr, ccl.LXor),
+						like(c, seed, func(x int) bool { return x%3 == 0 }, ccl.Min, ccl.Max, ccl.BAnd, ccl.LAnd, ccl.LOr, ccl.LXor),
 						like(c, seed, func(x int) float32 { return float32(x) }, ccl.Sum, ccl.Avg, ccl.Min, ccl.PremulSum(0.5)),
 						like(c, seed, func(x int) complex128 { return complex(float64(x), 1) }, ccl.Sum, ccl.Product),
 					); err != nil {

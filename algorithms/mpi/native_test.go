@@ -48,6 +48,8 @@ func of(t transport.ElementType) (reducer, error) {
 	switch t {
 	case transport.Int64:
 		return reductions[int64]{}, nil
+	case transport.Uint8:
+		return reductions[uint8]{}, nil
 	case transport.Uint16:
 		return reductions[uint16]{}, nil
 	case transport.Float32:

@@ -42,7 +42,7 @@ kernel does not support are not counted.
 
 Columns: the bytes of the longest input; six kinds of blocks: equal or different lengths (also zero), packed, with gaps, in reverse, and
 in each rank's own order; three ways to be in place: all ranks, even ranks, odd ranks; for each algorithm the pairs of a type and an
-operation, of those that exist, and the calls. Operations include PremulSum and those of ccl.NewOp, which for integers do not commute.
+operation, of those that exist, and the calls. Operations include PremulSum and those of ccl.NewOp, which for integers and bools do not commute.
 
 With -race the suite makes fewer calls, in the same groups and media: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up

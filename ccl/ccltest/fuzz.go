@@ -130,7 +130,7 @@ func seeds(kernels int) []input {
 		for i := range 32 {
 			h := calls.Mix(uint64(i))
 			in := input{
-				kernel: uint8(kernel), medium: uint8(i), ranks: uint8(i), dtype: uint8(i * 3), op: uint8(h), root: uint8(h >> 8),
+				kernel: uint8(kernel), medium: uint8(i), ranks: uint8(i), dtype: uint8(i * 7), op: uint8(h), root: uint8(h >> 8),
 				layout: uint8(h >> 16), count: uint16(h >> 24 % (8 << (i % 8))),
 			}
 			if i >= mostRanks {

@@ -50,7 +50,7 @@ ccl.yaml:12:33: rules[1].algorithm: there is no entry "rnig" in algorithms (did 
 ccl.yaml:13:17: rules[2].algorithm: there is no value; give one, or remove the key
 ccl.yaml:13:19: rules[2].size: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, nodes, op, ranks
 ccl.yaml:14:31: rules[3].collective[2]: unknown collective "allgather" (did you mean all_gather?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan
-ccl.yaml:14:53: rules[3].op[2]: unknown op "mean" (did you mean avg?); use one of sum, avg, product, min, max, band, bor, bxor
+ccl.yaml:14:53: rules[3].op[2]: unknown op "mean" (did you mean avg?); use one of sum, avg, product, min, max, band, bor, bxor, land, lor, lxor
 ccl.yaml:15:1: debug: unknown key; known keys: algorithms, defaults, rules, topology, version`)
 
 	all, ok := errors.AsType[Errors](err)

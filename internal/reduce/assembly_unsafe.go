@@ -102,6 +102,7 @@ var kernels = [len(types)][len(ops)]Type{
 	Uint64:     {Int64, none, Int64, none, none, Uint8, Uint8, Uint8},
 	Complex64:  {Float32, Float32, none, none, none, none, none, none},
 	Complex128: {Float64, Float64, none, none, none, none, none, none},
+	Bool:       {none, none, none, Uint8, Uint8, Uint8, Uint8, Uint8},
 }
 
 // line is the length of a cache line.

@@ -57,7 +57,7 @@ func (o oracle[T]) benchmarkMany(b *testing.B) {
 		}
 		for _, srcs := range []int{2, 3, 8} {
 			p := pointers(buffers[:srcs])
-			for _, op := range []Op{Sum, Avg} {
+			for _, op := range opsOf(typ)[:2] {
 				for _, m := range supported {
 					b.Run(fmt.Sprintf("type=%v/op=%v/bytes=%s/srcs=%d/by=%v", typ, op, size.name, srcs, m), func(b *testing.B) {
 						rate(b, size.bytes, func() { m.many(typ, op, p, p, n, srcs, false) })
@@ -67,8 +67,8 @@ func (o oracle[T]) benchmarkMany(b *testing.B) {
 		}
 		from, to := pointers(buffers[:4]), pointers(buffers[4:])
 		for _, stream := range []bool{false, true} {
-			b.Run(fmt.Sprintf("type=%v/op=sum/bytes=%s/srcs=4/by=%v/apart/stream=%v", typ, size.name, best, stream), func(b *testing.B) {
-				rate(b, size.bytes, func() { Many(typ, Sum, to, from, n, 4, stream) })
+			b.Run(fmt.Sprintf("type=%v/op=%v/bytes=%s/srcs=4/by=%v/apart/stream=%v", typ, opsOf(typ)[0], size.name, best, stream), func(b *testing.B) {
+				rate(b, size.bytes, func() { Many(typ, opsOf(typ)[0], to, from, n, 4, stream) })
 			})
 		}
 	}
@@ -83,6 +83,7 @@ func BenchmarkScan(b *testing.B) {
 
 func (o oracle[T]) benchmarkScan(b *testing.B) {
 	const ranks = 4
+	op := opsOf(o.typ)[0]
 	for _, size := range sizes {
 		n := size.bytes / o.typ.Size()
 		var buffers []buffer[T]
@@ -92,8 +93,8 @@ func (o oracle[T]) benchmarkScan(b *testing.B) {
 		p := pointers(buffers)
 		for _, exclusive := range []bool{false, true} {
 			for _, m := range supported {
-				b.Run(fmt.Sprintf("type=%v/op=sum/bytes=%s/srcs=%d/exclusive=%v/by=%v", o.typ, size.name, ranks, exclusive, m), func(b *testing.B) {
-					rate(b, size.bytes, func() { m.scan(o.typ, Sum, p, p, n, exclusive) })
+				b.Run(fmt.Sprintf("type=%v/op=%v/bytes=%s/srcs=%d/exclusive=%v/by=%v", o.typ, op, size.name, ranks, exclusive, m), func(b *testing.B) {
+					rate(b, size.bytes, func() { m.scan(o.typ, op, p, p, n, exclusive) })
 				})
 			}
 		}

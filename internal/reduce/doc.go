@@ -7,7 +7,7 @@
 // together. [Pair] reduces two buffers, [Many] any number of sources into any number of
 // destinations in one pass over memory, and [Divide] is the last step of [Avg]. [Many]
 // divides by itself; a caller of [Pair] divides after the last sum. [Scan] stores every
-// partial result, and [Scale] multiplies a buffer by a factor.
+// partial result, [Scale] multiplies a buffer by a factor, and [Truth] makes 0 and 1 of integers.
 //
 // The bits are part of the contract, because ranks compare them:
 //
@@ -23,6 +23,7 @@
 //     operations; a reduction of many is more exact than a chain of pairs. What is too
 //     large becomes infinity, subnormals are kept, and NaN comes out quiet.
 //   - Integers wrap around.
+//   - A bool is a byte, 0 or 1. Of other bytes the result is that of uint8.
 //   - Complex numbers are two floats. Sum adds the parts separately, Avg divides both,
 //     and a product is (ac-bd) + (ad+bc)i, in which each product, the difference and the
 //     sum are rounded. An infinity that becomes NaN on the way is not recovered.

@@ -74,9 +74,9 @@ func (o oracle[T]) testLengths(t *testing.T) {
 			}
 		}
 		// Too long for one call of an assembly function.
-		n := 100<<10/o.typ.Size() + 5
-		checkMany(t, m, o, r, manyCase{Avg, 3, []int{fresh, 2}, n, 3, false})
-		checkMany(t, m, o, r, manyCase{Product, 2, []int{fresh, fresh}, n, 1, true})
+		n, ops := 100<<10/o.typ.Size()+5, opsOf(o.typ)
+		checkMany(t, m, o, r, manyCase{ops[1], 3, []int{fresh, 2}, n, 3, false})
+		checkMany(t, m, o, r, manyCase{ops[2], 2, []int{fresh, fresh}, n, 1, true})
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 func TestNumbersAreStable(t *testing.T) {
 	for number, want := range []string{
 		"uint8", "int32", "int64", "float32", "float64", "float16", "bfloat16",
-		"int8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128", "Type(14)",
+		"int8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128", "bool", "Type(15)",
 	} {
 		if got := fmt.Sprint(Type(number)); got != want {
 			t.Errorf("type %d is %s, want %s", number, got, want)
@@ -24,7 +24,7 @@ func TestNumbersAreStable(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for typ, want := range []int{1, 4, 8, 4, 8, 2, 2, 1, 2, 2, 4, 8, 8, 16} {
+	for typ, want := range []int{1, 4, 8, 4, 8, 2, 2, 1, 2, 2, 4, 8, 8, 16, 1} {
 		if got := Type(typ).Size(); got != want {
 			t.Errorf("%v has %d bytes, want %d", Type(typ), got, want)
 		}

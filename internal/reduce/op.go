@@ -25,19 +25,19 @@ var ops = [...]string{
 }
 
 // Defined reports whether elements of type t can be reduced with op: complex numbers
-// have no order, and only integers are taken bit by bit. It is false if either is not one
-// of the constants.
+// have no order, only integers and bools are taken bit by bit, and bools have no arithmetic.
+// It is false if either is not one of the constants.
 func Defined(t Type, op Op) bool {
 	if int(t) >= len(types) {
 		return false
 	}
 	switch op {
 	case Sum, Avg, Product:
-		return true
+		return types[t].kind != booleans
 	case Min, Max:
 		return types[t].kind != complexes
 	case BAnd, BOr, BXor:
-		return types[t].kind == integers
+		return types[t].kind == integers || types[t].kind == booleans
 	}
 	return false
 }

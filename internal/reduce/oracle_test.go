@@ -50,6 +50,7 @@ type tester interface {
 	testLengths(t *testing.T)
 	testScan(t *testing.T)
 	testScale(t *testing.T)
+	testTruth(t *testing.T)
 	fuzzMany(t *testing.T, m implementation, c manyCase, data []byte)
 	benchmarkPair(b *testing.B)
 	benchmarkMany(b *testing.B)
@@ -59,7 +60,7 @@ type tester interface {
 // testers holds the oracle of each type, at its number.
 var testers = [len(types)]tester{
 	uint8s, int32s, int64s, float32s, float64s, float16s, bfloat16s,
-	int8s, int16s, uint16s, uint32s, uint64s, complex64s, complex128s,
+	int8s, int16s, uint16s, uint32s, uint64s, complex64s, complex128s, bools,
 }
 
 // forEachType runs a test once per element type.
@@ -76,6 +77,8 @@ func opsOf(t Type) []Op {
 		return []Op{Sum, Avg, Product, Min, Max}
 	case Complex64, Complex128:
 		return []Op{Sum, Avg, Product}
+	case Bool:
+		return []Op{Min, Max, BAnd, BOr, BXor}
 	}
 	return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor}
 }
@@ -175,6 +178,7 @@ var (
 	uint32s = shortInts[uint32](Uint32)
 	int64s  = longInts[int64](Int64)
 	uint64s = longInts[uint64](Uint64)
+	bools   = bytesAsBools()
 )
 
 func shortInts[T int8 | int16 | int32 | uint8 | uint16 | uint32](typ Type) oracle[T] {
@@ -183,6 +187,13 @@ func shortInts[T int8 | int16 | int32 | uint8 | uint16 | uint32](typ Type) oracl
 	o.product = func(a, b T) T { return T(int64(a) * int64(b)) }
 	o.divide = func(a T, by int) T { return T(int64(math.Trunc(float64(a) / float64(by)))) }
 	o.below = func(a, b T) bool { return int64(a)-int64(b) < 0 }
+	return o
+}
+
+// bytesAsBools draws only 0 and 1.
+func bytesAsBools() oracle[uint8] {
+	o := shortInts[uint8](Bool)
+	o.special, o.any = []uint8{0, 1}, func(r *rand.Rand) uint8 { return uint8(r.Uint32() & 1) }
 	return o
 }
 

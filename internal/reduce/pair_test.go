@@ -67,7 +67,7 @@ func (o oracle[T]) testPieces(t *testing.T) {
 		r := rand.New(rand.NewPCG(15, 16))
 		n := 200<<10/o.typ.Size() + 7
 		a, b := newBuffer(o, r, n, 1), newBuffer(o, r, n, 0)
-		checkPair(t, m, o, Sum, a, a, b, "dst is a")
+		checkPair(t, m, o, opsOf(o.typ)[0], a, a, b, "dst is a")
 	})
 }
 
@@ -146,6 +146,12 @@ func TestPairPromises(t *testing.T) {
 		promises(t, Int8, []promise[int8]{
 			{100, Sum, 100, -56}, {-128, Product, -1, -128}, {-1, Min, 1, -1}, {-1, Max, 1, 1},
 			{-4, BAnd, 7, 4}, {-4, BOr, 3, -1}, {-4, BXor, -1, 3},
+		})
+	})
+	t.Run("bool", func(t *testing.T) {
+		promises(t, Bool, []promise[uint8]{
+			{0, Min, 1, 0}, {1, Min, 1, 1}, {0, Max, 1, 1}, {0, Max, 0, 0},
+			{1, BAnd, 0, 0}, {1, BAnd, 1, 1}, {1, BOr, 0, 1}, {0, BOr, 0, 0}, {1, BXor, 1, 0}, {1, BXor, 0, 1},
 		})
 	})
 	t.Run("int16", func(t *testing.T) {

@@ -51,6 +51,7 @@ var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 	Uint64:     integerLoops[uint64](),
 	Complex64:  complexLoops[float32](),
 	Complex128: complexLoops[float64](),
+	Bool:       boolLoops(),
 }
 
 type loops = [len(ops)]func(dst, a, b unsafe.Pointer, n int)
@@ -69,6 +70,13 @@ func numberLoops[T number]() loops {
 		Min:     minimumAt[T],
 		Max:     maximumAt[T],
 	}
+}
+
+// boolLoops are those of bytes: of 0 and 1 they give 0 and 1.
+func boolLoops() loops {
+	all := integerLoops[uint8]()
+	all[Sum], all[Avg], all[Product] = nil, nil, nil
+	return all
 }
 
 // complexLoops takes the type of the parts.

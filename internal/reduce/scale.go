@@ -3,10 +3,12 @@ package reduce
 import "math"
 
 // CanScale reports whether Scale can multiply elements of type t by factor: of integers it must be
-// an integer of the type.
+// an integer of the type, and bools have no products.
 func CanScale(t Type, factor float64) bool {
 	lo, hi := 0.0, math.Ldexp(1, 8*t.Size())
 	switch {
+	case types[t].kind == booleans:
+		return false
 	case types[t].kind != integers:
 		return true
 	case t == Int8 || t == Int16 || t == Int32 || t == Int64:

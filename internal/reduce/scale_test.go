@@ -9,6 +9,9 @@ import (
 func TestScale(t *testing.T) { forEachType(t, tester.testScale) }
 
 func (o oracle[T]) testScale(t *testing.T) {
+	if CanScale(o.typ, 1) != Defined(o.typ, Product) {
+		t.Errorf("%v: CanScale of 1 is %v", o.typ, CanScale(o.typ, 1))
+	}
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, factor := range factorsOf(o.typ) {
 		for n := range 41 {
@@ -27,6 +30,8 @@ func factorsOf(t Type) []float64 {
 		return []float64{0, 1, 3, math.Ldexp(1, 8*t.Size()) - 1}
 	case Uint64:
 		return []float64{0, 1, 3, 1 << 63, 1<<64 - 1<<11}
+	case Bool:
+		return nil
 	case Int8, Int16, Int32, Int64:
 		return []float64{0, 1, -1, 3, -7, -math.Ldexp(1, 8*t.Size()-1)}
 	}

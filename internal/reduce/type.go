@@ -22,6 +22,7 @@ const (
 	Uint64     Type = 11
 	Complex64  Type = 12 // two float32s: the real part and the imaginary one
 	Complex128 Type = 13 // two float64s
+	Bool       Type = 14 // a byte that is 0 or 1, as Go has it
 )
 
 var types = [...]struct {
@@ -43,6 +44,7 @@ var types = [...]struct {
 	Uint64:     {"uint64", 8, integers},
 	Complex64:  {"complex64", 8, complexes},
 	Complex128: {"complex128", 16, complexes},
+	Bool:       {"bool", 1, booleans},
 }
 
 // A kind groups the types that have the same operations.
@@ -53,6 +55,7 @@ const (
 	floats
 	halfFloats // reduced in float32
 	complexes
+	booleans
 )
 
 // Size returns the length of an element in bytes.

@@ -195,12 +195,15 @@ func (c *Call) On(n int) *Call {
 }
 
 // Alone returns a call like c in which only one rank has inputs that are not zero; -1: none. A
-// reduction becomes a sum.
+// reduction becomes a sum, and of bools, which have none, an exclusive or.
 func (c *Call) Alone(only int) *Call {
 	like := c.Clone()
 	like.Numbers, like.Salt, like.isLone, like.only = Exact, 0, true, only
 	if c.Coll.Traits().Reduces {
 		like.Op = ccl.Sum
+		if c.DType == ccl.Bool {
+			like.Op = ccl.LXor
+		}
 	}
 	return like
 }

@@ -33,6 +33,7 @@ var Kinds = []Kind{
 	kindOf(int32s),
 	kindOf(floats(0x1p-7, 1<<3, half.BFloat16.Float32, half.NewBFloat16)),
 	kindOf(integers[uint32]()),
+	kindOf(bools()),
 	kindOf(complexes(0x1p-23, func(x complex64) (float32, float32) { return real(x), imag(x) }, func(re, im float32) complex64 { return complex(re, im) })),
 	kindOf(integers[int8]()),
 	kindOf(floats(0x1p-10, 1<<6, half.Float16.Float32, half.NewFloat16)),
@@ -94,8 +95,10 @@ type oracle[T ccl.Element] struct {
 	// scaled returns x times the factor of PremulSum, divided x over a number of ranks.
 	scaled  func(x T) T
 	divided func(x T, n int) T
-	// userStep is a op b of user, the user-defined operation; nil: a + b. On integers it does not
-	// commute.
+	// truth returns 0 or 1, for x before a logical operation.
+	truth func(x T) T
+	// userStep is a op b of user, the user-defined operation; nil: a + b. On integers and bools it
+	// does not commute.
 	userStep func(a, b T) T
 	user     ccl.Op
 	// identical reports whether a and b have the same bits. All NaNs are identical.
@@ -131,11 +134,16 @@ func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
 }
 
 func (o *oracle[T]) operand(op ccl.Op, x T) T {
-	if op == Premul {
+	switch {
+	case op == Premul:
 		return o.scaled(x)
+	case isLogical(op):
+		return o.truth(x)
 	}
 	return x
 }
+
+func isLogical(op ccl.Op) bool { return op == ccl.LAnd || op == ccl.LOr || op == ccl.LXor }
 
 type integer interface {
 	~uint8 | ~int8 | uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64
@@ -145,8 +153,17 @@ func integers[T integer]() *oracle[T] {
 	width := 8 * ccl.DTypeOf[T]().Size()
 	low := T(1)<<(width/2) - 1 // the lower half of the bits
 	return &oracle[T]{
-		value: func(c *Call, rank, i int) T { return T(c.hash(rank, i)) },
-		of:    func(i int) T { return T(i) },
+		value: func(c *Call, rank, i int) T {
+			h := c.hash(rank, i)
+			switch {
+			case !isLogical(c.Op):
+				return T(h)
+			case !c.boolOf(h):
+				return 0
+			}
+			return T(1) << (h >> 32 % uint64(width)) // of which bitwise operations give another result
+		},
+		of: func(i int) T { return T(i) },
 		step: func(op ccl.Op, a, b T) T {
 			switch op {
 			case ccl.BAnd:
@@ -155,10 +172,13 @@ func integers[T integer]() *oracle[T] {
 				return a | b
 			case ccl.BXor:
 				return a ^ b
+			case ccl.LAnd, ccl.LOr, ccl.LXor:
+				return only(logical(op, a != 0, b != 0), T(1))
 			}
 			return combined(op, a, b)
 		},
 		scaled: func(x T) T { return x * factor },
+		truth:  func(x T) T { return only(x != 0, T(1)) },
 		divided: func(x T, n int) T {
 			if width <= 16 { // n may have more bits
 				return T(int64(x) / int64(n))
@@ -175,6 +195,39 @@ func integers[T integer]() *oracle[T] {
 		identical: func(a, b T) bool { return a == b },
 		near:      func(_ ccl.Op, got, want T, _ []T) bool { return got == want },
 		bits:      func(x T) uint64 { return uint64(x) },
+	}
+}
+
+// only returns x if isTrue, and zero otherwise.
+func only[T integer](isTrue bool, x T) (result T) {
+	if isTrue {
+		result = x
+	}
+	return result
+}
+
+// logical returns a op b.
+func logical(op ccl.Op, a, b bool) bool {
+	switch op {
+	case ccl.Min, ccl.BAnd, ccl.LAnd:
+		return a && b
+	case ccl.Max, ccl.BOr, ccl.LOr:
+		return a || b
+	}
+	return a != b
+}
+
+// bools are not added. The user-defined operation returns its first operand.
+func bools() *oracle[bool] {
+	return &oracle[bool]{
+		value:     func(c *Call, rank, i int) bool { return c.boolOf(c.hash(rank, i)) },
+		of:        func(i int) bool { return i%2 == 1 },
+		step:      logical,
+		truth:     func(x bool) bool { return x },
+		userStep:  func(a, _ bool) bool { return a },
+		identical: func(a, b bool) bool { return a == b },
+		near:      func(_ ccl.Op, got, want bool, _ []bool) bool { return got == want },
+		bits:      func(x bool) uint64 { return uint64(only[uint8](x, 1)) },
 	}
 }
 
@@ -319,6 +372,19 @@ const (
 
 // hash returns the random bits of element i of rank's input.
 func (c *Call) hash(rank, i int) uint64 { return Mix(Mix(c.Salt+uint64(rank)<<32) + uint64(i)) }
+
+// boolOf makes a bool of h. Where most inputs decide a result alone, few have that value: then the
+// result depends on each rank.
+func (c *Call) boolOf(h uint64) bool {
+	isRare := h%uint64(min(c.Ranks, exactRanks)+1) == 0
+	switch c.Op {
+	case ccl.Min, ccl.BAnd, ccl.LAnd:
+		return !isRare
+	case ccl.Max, ccl.BOr, ccl.LOr:
+		return isRare
+	}
+	return h%2 == 0
+}
 
 // exactRanks is the largest number of ranks on which all inputs change results that are exact.
 const exactRanks = 16

@@ -28,6 +28,11 @@ func TestReduce(t *testing.T) {
 	wantInt(ccl.Product, -24, 2, -3, 4)
 	wantInt(ccl.Min, -7, 3, -7, 0)
 	wantInt(ccl.Max, 3, 3, -7, 0)
+	wantInt(ccl.LAnd, 1, 2, 4, -1)
+	wantInt(ccl.LAnd, 0, 2, 0, -1)
+	wantInt(ccl.LOr, 1, 0, 0, 4)
+	wantInt(ccl.LXor, 0, 2, 0, 4)
+	wantInt(ccl.LXor, 1, 2) // of one rank
 
 	nan, negative := math.NaN(), math.Copysign(0, -1)
 	wantFloat := func(op ccl.Op, want float64, xs ...float64) {

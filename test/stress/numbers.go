@@ -22,6 +22,7 @@ var types = []drawings{
 	numbers[uint64]{60, func(x int64) uint64 { return uint64(x) }},
 	numbers[float32]{24, func(x int64) float32 { return float32(x) }},
 	numbers[half.BFloat16]{8, func(x int64) half.BFloat16 { return half.NewBFloat16(float32(x)) }},
+	numbers[bool]{1, func(x int64) bool { return x != 0 }},
 	numbers[complex128]{53, func(x int64) complex128 { return complex(float64(x), 0) }},
 }
 

@@ -32,6 +32,7 @@ var goTypes = []struct {
 	{"half.BFloat16", ccl.DTypeOf[half.BFloat16]()},
 	{"complex64", ccl.DTypeOf[complex64]()},
 	{"complex128", ccl.DTypeOf[complex128]()},
+	{"bool", ccl.DTypeOf[bool]()},
 }
 
 const aboutTypes = `The element types, by their names in ccl.yaml, and the operations of each. Collectives that only move data take all types;
@@ -44,13 +45,15 @@ var typeNotes = [][]string{
 	{"avg", "The sum, then one division by the number of ranks, which truncates integers toward zero. Scans do not have it, because the number of inputs differs from rank to rank."},
 	{"integers", "Sums and products wrap around, as in Go; so does the sum that avg divides."},
 	{"band, bor, bxor", "Bit by bit, on signed and unsigned integers."},
+	{"land, lor, lxor", "Integers other than 0 are true; the result is 0 or 1, on one rank too."},
+	{"bool", "False is below true. With defaults.debug, bytes other than 0 and 1 are refused."},
 	{"NaN", "If any rank has one, the result is one, for min and max too. Which of several is unspecified."},
 	{"-0", "Min and max order it below +0. A sum of -0 alone is -0, because a reduction starts with the first input, not with zero."},
 	{"float16, bfloat16", "Reduced in float32, and rounded to nearest even when a result is stored: once by direct, at every step by algorithms that send partial results, except in means of float16, whose sums may be too large: all round those once. Overflow becomes infinity; subnormals stay."},
 	{"complex64, complex128", "No order, so no min and max; the product of a+bi and c+di is (ac-bd)+(ad+bc)i, and avg divides both parts."},
-	{"speed", "With AVX2 these reductions are in assembly: all of float32, float64, float16, bfloat16, int32, int64 and uint8; band, bor and bxor of all integers; sums and products of int8, uint32 and uint64; complex sums. All others are loops in Go, which cost more than a memory copy: up to 10 times as much in the caches. go test -bench Pair ./internal/reduce prints the figures."},
+	{"speed", "With AVX2 these reductions are in assembly: all of float32, float64, float16, bfloat16, int32, int64, uint8 and bool; band, bor and bxor of all integers; sums and products of int8, uint32 and uint64; complex sums. All others are loops in Go, which cost more than a memory copy: up to 10 times as much in the caches. go test -bench Pair ./internal/reduce prints the figures."},
 	{"named types", "Like their underlying type, except types made of uint16: those do not compile, because such a type is often a 16-bit float. half.AsFloat16 and half.AsBFloat16 view their memory as halves."},
-	{"ccl.PremulSum(f)", "For all types: every input times f, rounded to the type, then the sum. Both parts of a complex number are multiplied. For integers f must be a value of the type."},
+	{"ccl.PremulSum(f)", "For all types but bool: every input times f, rounded to the type, then the sum. Both parts of a complex number are multiplied. For integers f must be a value of the type."},
 	{"ccl.NewOp", "A user-defined operation, for one type."},
 }
 

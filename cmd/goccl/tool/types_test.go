@@ -55,6 +55,10 @@ func TestTypeNotes(t *testing.T) {
 	gives[int32](t, -1, ccl.BOr, -2, 1)
 	gives[int16](t, 0, ccl.BAnd, -2, 1)
 	gives[uint64](t, math.MaxUint64, ccl.BXor, 1, math.MaxUint64-1)
+	gives[int32](t, 1, ccl.LAnd, 2, -4)
+	gives[uint16](t, 0, ccl.LXor, 2, 4)
+	gives(t, false, ccl.Min, true, false)
+	gives(t, true, ccl.Max, false, true)
 
 	nan, zero := math.NaN(), math.Copysign(0, -1)
 	for _, op := range []ccl.Op{ccl.Sum, ccl.Avg, ccl.Product, ccl.Min, ccl.Max} {
@@ -104,11 +108,17 @@ func TestTypes(t *testing.T) {
 	}
 	require.Len(t, seen, len(ccl.DTypes())+3, "uint, int and uintptr have the types of other numbers")
 	for _, d := range ccl.DTypes() {
+		if d == ccl.Bool {
+			require.Equal(t, "-", defined(ccl.Sum, d))
+			continue
+		}
 		require.Equal(t, "yes", defined(ccl.Sum, d))
 		require.Equal(t, "not scans", defined(ccl.Avg, d))
 	}
+	_, err := together(t, ccl.PremulSum(1), true, true)
+	require.ErrorIs(t, err, ccl.ErrNotImplemented)
 	require.Equal(t, "-", defined(ccl.Max, ccl.Complex64))
-	_, err := together[complex64](t, ccl.Max, 1, 2)
+	_, err = together[complex64](t, ccl.Max, 1, 2)
 	require.ErrorIs(t, err, ccl.ErrNotImplemented)
 	require.Equal(t, "-", defined(ccl.BXor, ccl.Float16))
 	_, err = together(t, ccl.BXor, half.NewFloat16(1), half.NewFloat16(2))

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -14,7 +15,7 @@ type elements[T ccl.Element] struct {
 	most   int
 	base   T                         // powers of it are exact
 	reduce func(op ccl.Op, a, b T) T // of defined operations
-	divide func(sum T, by int) T
+	divide func(sum T, by int) T     // of types that have Avg
 }
 
 // runOf is the part of a rank in a collective, for each type.
@@ -33,6 +34,7 @@ var runOf = map[ccl.DType]runRank{
 	ccl.BFloat16:   runCollective(halves(half.NewBFloat16, 1<<8)),
 	ccl.Complex64:  runCollective(complexes[complex64](1 << 24)),
 	ccl.Complex128: runCollective(complexes[complex128](min(1<<53, math.MaxInt))),
+	ccl.Bool:       runCollective(bools()),
 }
 
 func runCollective[T ccl.Element](e elements[T]) runRank { return runAs(e, addCollective) }
@@ -55,6 +57,11 @@ func integers[T integer]() elements[T] {
 				return a | b
 			case ccl.BXor:
 				return a ^ b
+			case ccl.LAnd, ccl.LOr, ccl.LXor:
+				if logical(op, a != 0, b != 0) {
+					return 1
+				}
+				return 0
 			}
 			return reduceNumbers(op, a, b)
 		},
@@ -65,6 +72,26 @@ func integers[T integer]() elements[T] {
 			return T(int64(sum) / int64(by))
 		},
 	}
+}
+
+// bools have no arithmetic.
+func bools() elements[bool] {
+	return elements[bool]{
+		of:     func(n int) bool { return bits.OnesCount(uint(n))%2 != 0 }, // neighbours differ, in no short pattern
+		most:   math.MaxInt,
+		reduce: logical,
+	}
+}
+
+// logical returns a op b, of an operation that bools have.
+func logical(op ccl.Op, a, b bool) bool {
+	switch op {
+	case ccl.Min, ccl.BAnd, ccl.LAnd:
+		return a && b
+	case ccl.Max, ccl.BOr, ccl.LOr:
+		return a || b
+	}
+	return a != b
 }
 
 func floats[T float32 | float64](most int) elements[T] {

@@ -125,15 +125,15 @@ func TestMeasure(t *testing.T) {
 
 // defined reports whether the reduction of c exists, independently of the code under test.
 func defined(t *testing.T, c Case) bool {
-	switch integer := strings.Contains(c.DType, "int"); c.Op {
-	case "band", "bor", "bxor":
-		return integer
+	switch isBool := c.DType == "bool"; c.Op {
+	case "band", "bor", "bxor", "land", "lor", "lxor":
+		return isBool || strings.Contains(c.DType, "int")
 	case "min", "max":
 		return !strings.HasPrefix(c.DType, "complex")
 	case "avg":
-		return !strings.HasSuffix(c.Collective, "scan")
+		return !isBool && !strings.HasSuffix(c.Collective, "scan")
 	case "sum", "product":
-		return true
+		return !isBool
 	}
 	t.Fatalf("operation %s", c.Op)
 	return false

@@ -43,6 +43,10 @@ func pattern[T any](element func(i int) T) []T {
 func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {
 	all := make([][]T, len(inputs))
 	running := inputs[0]
+	switch op {
+	case ccl.LAnd, ccl.LOr, ccl.LXor: // a result is 0 or 1
+		running = pattern(func(i int) T { return e.reduce(ccl.LOr, inputs[0][i], inputs[0][i]) })
+	}
 	for r, x := range inputs {
 		if r > 0 {
 			running = pattern(func(i int) T { return e.reduce(op, running[i], x[i]) })

@@ -49,6 +49,8 @@ func TestValues(t *testing.T) {
 			testValues(t, complexes[complex64](1<<24))
 		case ccl.Complex128:
 			testValues(t, complexes[complex128](1<<53))
+		case ccl.Bool:
+			testValues(t, bools())
 		default:
 			t.Fatal("a type that the test does not know")
 		}
@@ -138,6 +140,8 @@ func TestReductions(t *testing.T) {
 	require.EqualValues(t, 16, last(of(48, 17), ccl.BAnd))
 	require.EqualValues(t, 49, last(of(48, 17), ccl.BOr))
 	require.EqualValues(t, 33, last(of(48, 17), ccl.BXor))
+	require.EqualValues(t, 1, last(of(48, 17), ccl.LAnd))
+	require.EqualValues(t, 1, last(of(48), ccl.LXor), "of one rank")
 	require.EqualValues(t, 0, integers[uint8]().divide(7, 512), "more ranks than the type has numbers")
 	require.Equal(t, uint64(math.MaxUint64/3), integers[uint64]().divide(math.MaxUint64, 3))
 	require.Equal(t, complex64(complex(1.5, -2)), complexes[complex64](1<<24).divide(3-4i, 2))

@@ -115,7 +115,7 @@ func TestStrictness(t *testing.T) {
 		{head + "algorithm: ring\n", "a.yaml:4:1: algorithm: unknown key (did you mean algorithms?); known keys: algorithms, buckets, bytes, "},
 		{head + "colour: red\n", "a.yaml:4:1: colour: unknown key; known keys"},
 		{head + "ranks: [3]\n", "a.yaml:4:1: ranks: duplicate key; it stands on line 2 already"},
-		{head + "dtypes: [float]\nops: [mean]\ncolour: red\n", "\na.yaml:5:7: ops[1]: unknown op \"mean\" (did you mean avg?); use one of sum, avg, product, min, max, band, bor, bxor\na.yaml:6:1: colour: "},
+		{head + "dtypes: [float]\nops: [mean]\ncolour: red\n", "\na.yaml:5:7: ops[1]: unknown op \"mean\" (did you mean avg?); use one of sum, avg, product, min, max, band, bor, bxor, land, lor, lxor\na.yaml:6:1: colour: "},
 		{head + "dtypes: [float]\n", `a.yaml:4:10: dtypes[1]: unknown dtype "float"`},
 		{head + "ops:\n  - sum\n  - mean\n", `a.yaml:6:5: ops[2]: unknown op "mean"`},
 		{head + "collectives: allreduce\n", `(did you mean all_reduce?)`},
