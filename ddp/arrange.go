@@ -42,7 +42,7 @@ func (r *Reducer) allocate(ctx context.Context) error {
 			continue
 		}
 
-		r.pools[d] = p.gradient.newPool(&r.opts.Hooks)
+		r.pools[d] = p.gradient.newPool(&r.opts)
 		if rooms[d] == 0 {
 			continue
 		}
@@ -66,8 +66,17 @@ func (r *Reducer) arrange(order []int) {
 			pending:    len(parameters),
 			reduction:  p.newReduction(r.comm, i, parameters, r.params),
 		})
+
+		count := 0
 		for _, parameter := range parameters {
-			r.params[parameter].bucket = i
+			p := &r.params[parameter]
+			p.bucket, p.offset = i, count
+			count += p.elements.count()
+		}
+		r.buckets[i].count = max(count, 1)
+
+		for _, parameter := range parameters {
+			r.params[parameter].gradient.setPart(r.partOf(parameter, r.comm.Rank()))
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Bucket[T Float] struct {
 // bucket is a Bucket of any type, and how far it is in the step.
 type bucket struct {
 	parameters []int
+	count      int // of its elements
 	pending    int // parameters that are not ready
 	work       *ccl.Work
 	reduction
@@ -38,13 +39,18 @@ type reduction interface {
 	finish() error
 	// divide makes sums the means over ranks.
 	divide(ranks int)
+	// share starts to give all ranks the parts of the bucket's parameters that each has updated.
+	share(all []parameter) *ccl.Work
+	// adopt ends what share has started, after its Work.
+	adopt(all []parameter)
 }
 
 // reductionOf is a Bucket and its hook.
 type reductionOf[T Float] struct {
 	Bucket[T]
-	hook   Hook[T]
-	memory []T // of its gradients
+	hook    Hook[T]
+	memory  []T // of its gradients
+	sharing blocksCall
 }
 
 func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
@@ -114,7 +120,7 @@ func (p *poolOf[T]) allocate(ctx context.Context, c *ccl.Communicator, count int
 func (p *poolOf[T]) reset() { p.free = p.memory }
 
 func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []int, all []parameter) reduction {
-	made := &reductionOf[T]{Bucket[T]{Index: index, Parameters: slices.Clone(parameters), Comm: c}, p.hook, nil}
+	made := &reductionOf[T]{Bucket: Bucket[T]{Index: index, Parameters: slices.Clone(parameters), Comm: c}, hook: p.hook}
 	if g := all[parameters[0]].gradient.(*gradientOf[T]); g.isInPlace {
 		made.memory, made.Gradients, g.slot = g.program, g.program, g.program
 		return made

@@ -31,8 +31,8 @@ func (e *CheckpointError) Error() string {
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// Save writes a checkpoint: the parameters, the buffers, more tensors, such as an optimizer's, and
-// state, anything that encoding/json takes, such as the epoch and the step.
+// Save writes a checkpoint: the parameters, the buffers, what NewOptimizerState has made, more
+// tensors, and state, anything that encoding/json takes, such as the epoch and the step.
 //
 // Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an older one
 // at once, or not at all.
@@ -73,10 +73,15 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 		return inCall(err)
 	}
 
+	states, err := r.gatherStates(ctx)
+	if err != nil {
+		return err
+	}
+
 	var failed error
 	if err := r.workTogether(ctx, "ddp.Save: rank 0 writes", func() {
 		if r.comm.Rank() == 0 {
-			failed = r.write(path, state, more)
+			failed = r.write(path, state, r.tensors(states, more))
 		}
 	}); err != nil {
 		return err
@@ -85,12 +90,11 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 }
 
 // write writes a checkpoint of this rank.
-func (r *Reducer) write(path string, state any, more []Tensor) error {
+func (r *Reducer) write(path string, state any, tensors []Tensor) error {
 	text, err := jsonfloat.Encode(state)
 	if err != nil {
 		return fmt.Errorf("the state: %w", err)
 	}
-	tensors := r.tensors(more)
 	return atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
 }
 
@@ -186,12 +190,12 @@ func (r *Reducer) workTogether(ctx context.Context, label string, work func()) e
 
 // tensors returns what a checkpoint contains, in the order of the file: longer elements come first,
 // so that each tensor lies at a multiple of its element's length, as readers expect.
-func (r *Reducer) tensors(more []Tensor) []Tensor {
+func (r *Reducer) tensors(states, more []Tensor) []Tensor {
 	var all []Tensor
 	for _, p := range r.params {
 		all = append(all, p.Tensor)
 	}
-	all = slices.Concat(all, r.opts.Buffers, more)
+	all = slices.Concat(all, r.opts.Buffers, states, more)
 	slices.SortStableFunc(all, func(a, b Tensor) int { return b.elementBytes() - a.elementBytes() })
 	return all
 }

@@ -1,14 +1,19 @@
 package ddp
 
 import (
+	"context"
 	"math"
-	"slices"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit
 // (clip_grad_norm_ of torch), and returns the norm before. The result is equal on all ranks.
 //
-// It is called after Wait, when gradients are equal on all ranks, and needs no communication.
+// It is called after Wait, when gradients are equal on all ranks, and needs no communication. With
+// Options.Shard all ranks call it, and sum up what each has; the last bits of the norm depend on
+// the number of ranks then.
+//
 // If a gradient is not finite, finite ones become 0 or NaN, as in torch.
 //
 // After the end of the Reducer or of its group the error is ccl.ErrClosed. Otherwise it is
@@ -23,18 +28,17 @@ func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 	defer r.comm.Release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.checkBetweenSteps("ClipGradNorm"); err != nil {
+	if err := r.checkReduced("ClipGradNorm"); err != nil {
 		return 0, err
-	}
-
-	if r.noSync.isOn || slices.Contains(r.noSync.accumulated, true) {
-		return 0, invalid("ddp.ClipGradNorm", "gradients that NoSync has accumulated are those of this rank alone: call Wait outside NoSync first")
 	}
 	if !(limit >= 0) {
 		return 0, invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)
 	}
 
-	unit, units := r.gradientNorm()
+	unit, units, err := r.gradientNorm()
+	if err != nil {
+		return 0, inCall(err)
+	}
 	norm = unit * units
 	if unit == 1 || norm < 1 {
 		if factor := limit / (norm + 1e-6); !(factor >= 1) {
@@ -48,10 +52,10 @@ func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 
 // gradientNorm returns the norm of all gradients, unit times units. Units are finite if the
 // gradients are.
-func (r *Reducer) gradientNorm() (unit, units float64) {
-	sum := r.sumSquares(1)
-	if sum > 1e-290 && !math.IsInf(sum, 1) || math.IsNaN(sum) {
-		return 1, math.Sqrt(sum)
+func (r *Reducer) gradientNorm() (unit, units float64, err error) {
+	sum, err := r.sumSquares(1)
+	if err != nil || sum > 1e-290 && !math.IsInf(sum, 1) || math.IsNaN(sum) {
+		return 1, math.Sqrt(sum), err
 	}
 
 	// Squares of float64 have overflowed or vanished, or there is nothing else than zeros.
@@ -59,19 +63,31 @@ func (r *Reducer) gradientNorm() (unit, units float64) {
 	for _, p := range r.params {
 		largest = max(largest, p.gradient.largest())
 	}
-	if largest == 0 || math.IsInf(largest, 1) {
-		return 1, math.Sqrt(sum)
+	largest, err = r.reduceParts(largest, ccl.Max)
+	if err != nil || largest == 0 || math.IsInf(largest, 1) {
+		return 1, math.Sqrt(sum), err
 	}
 	_, exponent := math.Frexp(largest)
 	unit = math.Ldexp(1, max(exponent-1, -1000)) // a power of two, so that divisions are exact
-	return unit, math.Sqrt(r.sumSquares(1 / unit))
+	sum, err = r.sumSquares(1 / unit)
+	return unit, math.Sqrt(sum), err
 }
 
-func (r *Reducer) sumSquares(factor float64) (sum float64) {
+func (r *Reducer) sumSquares(factor float64) (sum float64, err error) {
 	for _, p := range r.params {
 		sum += p.gradient.sumSquares(factor)
 	}
-	return sum
+	return r.reduceParts(sum, ccl.Sum)
+}
+
+// reduceParts reduces what ranks have found out about their parts of the gradients.
+func (r *Reducer) reduceParts(found float64, op ccl.Op) (float64, error) {
+	if !r.opts.Shard {
+		return found, nil
+	}
+	all := []float64{found}
+	err := ccl.AllReduce(context.Background(), r.comm, all, all, op, ccl.WithLabel("norm"), ccl.WithKey("ddp norm"))
+	return all[0], err
 }
 
 func (r *Reducer) scaleGradients(first, second float64) {

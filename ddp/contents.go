@@ -46,8 +46,8 @@ func (c *contents) facts(names []string) []agree.Fact {
 	return append(facts, agree.Fact{Name: "state", Value: fmt.Sprintf("%.80s", c.metadata[stateKey])}, agree.Fact{Name: "checksum", Value: c.checksum})
 }
 
-// chooser returns the names of the tensors that are read of a file, or why it is refused.
-type chooser func(h *header) (map[string]bool, error)
+// chooser returns what the tensors of a file are read into, by their names, or why it is refused.
+type chooser func(h *header) (map[string]elements, error)
 
 // readFile reads from a file what choose selects, after the header was read.
 func readFile(path string, choose chooser) (*contents, error) {
@@ -76,16 +76,17 @@ func readContents(r io.Reader, size int64, choose chooser) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := choose(h)
+	values, err := choose(h)
 	if err != nil {
 		return nil, err
 	}
 
-	c := &contents{header: *h, values: map[string]elements{}, sums: map[string]uint32{}}
+	c := &contents{header: *h, values: values, sums: map[string]uint32{}}
 	sum := sha256.New()
 	sum.Write([]byte(h.metadata[stateKey]))
 	for _, t := range h.tensors {
-		if !chosen[t.name] {
+		into := values[t.name]
+		if into == nil {
 			if _, err := io.CopyN(sum, r, int64(t.Offsets[1]-t.Offsets[0])); err != nil {
 				return nil, errTorn
 			}
@@ -93,11 +94,10 @@ func readContents(r io.Reader, size int64, choose chooser) (*contents, error) {
 		}
 
 		crc := crc32.New(castagnoli)
-		values := newStored[t.DType](t.count())
-		if err := values.decode(r, io.MultiWriter(sum, crc)); err != nil {
+		if err := into.decode(r, io.MultiWriter(sum, crc)); err != nil {
 			return nil, errTorn
 		}
-		c.values[t.name], c.sums[t.name] = values, crc.Sum32()
+		c.sums[t.name] = crc.Sum32()
 	}
 
 	c.checksum = hex.EncodeToString(sum.Sum(nil))
@@ -134,10 +134,10 @@ func ReadCheckpoint(path string) (*Checkpoint, error) {
 }
 
 // chooseAll selects all tensors.
-func chooseAll(h *header) (map[string]bool, error) {
-	all := map[string]bool{}
+func chooseAll(h *header) (map[string]elements, error) {
+	all := map[string]elements{}
 	for _, t := range h.tensors {
-		all[t.name] = true
+		all[t.name] = newStored[t.DType](t.count())
 	}
 	return all, nil
 }

@@ -23,9 +23,11 @@ type elements interface {
 	broadcast(ctx context.Context, c *ccl.Communicator, root int) error
 	// encode writes the elements, little-endian.
 	encode(w io.Writer) error
+	// fresh returns elements of the same type and count, in memory of their own.
+	fresh() elements
 	// decode reads the elements, and writes their bytes to sums.
 	decode(r io.Reader, sums io.Writer) error
-	// copyFrom copies elements of the same type.
+	// copyFrom copies elements of the same type and count.
 	copyFrom(from elements)
 }
 
@@ -46,6 +48,8 @@ func bytesOf(e elements) int { return e.count() * e.dtype().Size() }
 func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int) error {
 	return ccl.Broadcast(ctx, c, []T(v), root)
 }
+
+func (v vector[T]) fresh() elements { return make(vector[T], len(v)) }
 
 func (v vector[T]) copyFrom(from elements) { copy(v, from.(vector[T])) }
 

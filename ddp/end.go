@@ -3,6 +3,7 @@ package ddp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
@@ -31,6 +32,18 @@ func (r *Reducer) checkBetweenSteps(operation string) error {
 		return nil
 	}
 	return invalid("ddp."+operation, "a step has begun by Ready: call Wait first")
+}
+
+// checkReduced returns an error of a method that uses the means of the last step, if there are
+// none. The caller holds mu.
+func (r *Reducer) checkReduced(operation string) error {
+	if err := r.checkBetweenSteps(operation); err != nil {
+		return err
+	}
+	if r.noSync.isOn || slices.Contains(r.noSync.accumulated, true) {
+		return invalid("ddp."+operation, "gradients that NoSync has accumulated are those of this rank alone: call Wait outside NoSync first")
+	}
+	return nil
 }
 
 // beginCheckpoint is retain for checkpoints and Verify. They are refused in a step, and within

@@ -10,20 +10,23 @@ import (
 // gradient is the gradient of a parameter in a Reducer.
 type gradient interface {
 	// newPool returns the pool of buckets of this type.
-	newPool(hooks *Hooks) pool
+	newPool(opts *Options) pool
+	// setPart makes the elements from low to high-1 those that this rank updates.
+	setPart(low, high int)
 	// put copies the gradient to its bucket, unless it lies there.
 	put()
 	// putZeros puts zeros in place of the gradient.
 	putZeros()
-	// copyBack copies the mean from the bucket, unless the gradient lies there.
+	// copyBack copies the mean of the part from the bucket, unless the gradient lies there.
 	copyBack()
 	// given returns a pointer to the first element of what ReadyGrad got last, or nil.
 	given() any
-	// largest returns the largest magnitude of float64, whose squares may overflow; else 0.
+	// largest returns the largest magnitude of the part of float64, whose squares may overflow; else
+	// 0.
 	largest() float64
-	// sumSquares returns the sum of the squares of the elements, each multiplied by a factor before.
+	// sumSquares returns the sum of the squares of the part, each multiplied by a factor before.
 	sumSquares(factor float64) float64
-	// scale multiplies the elements by one factor and then another, and rounds them after both.
+	// scale multiplies the part by one factor and then another, and rounds them after both.
 	scale(first, second float64)
 }
 
@@ -33,6 +36,7 @@ type gradientOf[T Float] struct {
 	isInPlace bool // program is a bucket by itself
 	fresh     []T  // that ReadyGrad got last
 	slot      []T  // in the bucket
+	low, high int  // of the part that this rank updates
 }
 
 // beside returns the gradient if it lies beside its bucket, and is copied; otherwise nil.
@@ -50,11 +54,20 @@ func (g *gradientOf[T]) current() []T {
 	return g.slot
 }
 
+func (g *gradientOf[T]) setPart(low, high int) { g.low, g.high = low, high }
+
+// part returns the gradient of what this rank updates.
+func (g *gradientOf[T]) part() []T { return g.current()[g.low:g.high:g.high] }
+
 func (g *gradientOf[T]) put() { copy(g.slot, g.beside()) }
 
 func (g *gradientOf[T]) putZeros() { clear(g.slot) }
 
-func (g *gradientOf[T]) copyBack() { copy(g.beside(), g.slot) }
+func (g *gradientOf[T]) copyBack() {
+	if g.beside() != nil {
+		copy(g.part(), g.slot[g.low:g.high])
+	}
+}
 
 func (g *gradientOf[T]) given() any {
 	if len(g.fresh) == 0 {
@@ -63,16 +76,20 @@ func (g *gradientOf[T]) given() any {
 	return &g.fresh[0]
 }
 
-func (g *gradientOf[T]) newPool(hooks *Hooks) pool {
-	hook, _ := hooks.of(ccl.DTypeOf[T]()).(Hook[T])
-	if hook == nil {
+func (g *gradientOf[T]) newPool(opts *Options) pool {
+	hook, _ := opts.Hooks.of(ccl.DTypeOf[T]()).(Hook[T])
+	switch {
+	case hook != nil:
+	case opts.Shard:
+		hook = scatter[T]{}
+	default:
 		hook = mean[T]{}
 	}
 	return &poolOf[T]{hook: hook}
 }
 
 func (g *gradientOf[T]) largest() (largest float64) {
-	doubles, _ := any(g.current()).([]float64)
+	doubles, _ := any(g.part()).([]float64)
 	for _, x := range doubles {
 		largest = max(largest, math.Abs(x))
 	}
@@ -80,7 +97,7 @@ func (g *gradientOf[T]) largest() (largest float64) {
 }
 
 func (g *gradientOf[T]) sumSquares(factor float64) (sum float64) {
-	switch e := any(g.current()).(type) {
+	switch e := any(g.part()).(type) {
 	case []float32:
 		for _, x := range e {
 			sum += (float64(x) * factor) * (float64(x) * factor)
@@ -103,7 +120,7 @@ func (g *gradientOf[T]) sumSquares(factor float64) (sum float64) {
 	return sum
 }
 
-func (g *gradientOf[T]) scale(first, second float64) { scale(g.current(), first, second) }
+func (g *gradientOf[T]) scale(first, second float64) { scale(g.part(), first, second) }
 
 // scale multiplies elements by one factor and then another, and rounds them after both.
 func scale[T Float](elements []T, first, second float64) {

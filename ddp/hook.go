@@ -69,13 +69,18 @@ type asyncCall struct {
 	opts []ccl.CallOption // with the Work
 }
 
+// options returns the options of the call with which a bucket does something.
+func (c *asyncCall) options(what string, bucket int) []ccl.CallOption {
+	if c.opts == nil {
+		label := fmt.Sprint(what, " ", bucket)
+		c.opts = []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label), ccl.WithWork(&c.work)}
+	}
+	return c.opts
+}
+
 // startAllReduce starts the call of a bucket: an all-reduce in place of its gradients, in a type.
 func startAllReduce[T, G Float](b *Bucket[T], call *asyncCall, gradients []G, op ccl.Op) *ccl.Work {
-	if call.opts == nil {
-		label := fmt.Sprint("bucket ", b.Index)
-		call.opts = []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label), ccl.WithWork(&call.work)}
-	}
-	_ = ccl.AllReduce(context.Background(), b.Comm, gradients, gradients, op, call.opts...) // the Work has the error as well
+	_ = ccl.AllReduce(context.Background(), b.Comm, gradients, gradients, op, call.options("bucket", b.Index)...) // the Work has the error as well
 	return &call.work
 }
 

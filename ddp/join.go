@@ -30,8 +30,8 @@ type join struct {
 //
 // *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves
 // gradients that NoSync has accumulated without a step. It also rejects Join within Join, within
-// NoSync, and in a step that has begun; then train is not called. After the end of the Reducer or
-// of its group the error is ccl.ErrClosed, and train is not called.
+// NoSync, in a step that has begun, and with Options.Shard; then train is not called. After the end
+// of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer) Join(ctx context.Context, train func() error) error {
 	if err := r.retain("Join"); err != nil {
 		return err
@@ -65,6 +65,8 @@ func (r *Reducer) beginJoin() error {
 	switch {
 	case r.join.isOn:
 		return invalid("ddp.Join", "Join within Join: a rank joins once")
+	case r.opts.Shard:
+		return invalid("ddp.Join", "Join with Options.Shard: a rank that is done would not update its parts")
 	case r.noSync.isOn:
 		return invalid("ddp.Join", "Join within NoSync: its steps would not be reduced")
 	}

@@ -66,7 +66,7 @@ func (r *Reducer) LoadWith(ctx context.Context, path string, state any, opts Loa
 		return Unmatched{}, err
 	}
 
-	l := loading{tensors: r.tensors(more), opts: opts}
+	l := loading{tensors: r.tensors(r.states, more), opts: opts}
 	var failed, absent error
 	if err := r.workTogether(ctx, "ddp.Load: ranks read", func() { failed = l.read(path, state) }); err != nil {
 		return Unmatched{}, err
@@ -106,13 +106,12 @@ type loading struct {
 
 // read reads a file, and changes nothing that the program sees.
 func (l *loading) read(path string, state any) (err error) {
-	l.contents, err = readFile(path, func(h *header) (chosen map[string]bool, err error) {
-		l.names, l.unmatched, err = h.match(l.tensors, &l.opts)
-		chosen = map[string]bool{}
-		for _, name := range l.names {
-			chosen[name] = true
+	l.contents, err = readFile(path, func(h *header) (map[string]elements, error) {
+		var err error
+		if l.names, l.unmatched, err = h.match(l.tensors, &l.opts); err != nil {
+			return nil, err
 		}
-		return chosen, err
+		return h.allocate(l.names, l.tensors), nil
 	})
 	if err == nil && state != nil {
 		l.assignState, err = l.contents.decodeState(state)
@@ -174,6 +173,22 @@ func (h *header) match(tensors []Tensor, opts *LoadOptions) (names []string, unm
 	slices.Sort(unmatched.Missing)
 	slices.Sort(unmatched.Unexpected)
 	return names, unmatched, opts.refuse(&unmatched, differ)
+}
+
+// allocate returns memory for tensors that have these names in the file, by the names: for a part
+// of a tensor if a rank needs no more.
+func (h *header) allocate(names []string, tensors []Tensor) map[string]elements {
+	stored, all := h.byName(), map[string]elements{}
+	for i, name := range names {
+		switch have := stored[name]; {
+		case have == nil:
+		case all[name] != nil: // another tensor needs it, perhaps another part
+			all[name] = newStored[have.DType](have.count())
+		default:
+			all[name] = tensors[i].elements.fresh()
+		}
+	}
+	return all
 }
 
 // refuse returns why a file is refused in which tensors are unmatched, and others differ.

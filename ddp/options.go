@@ -39,6 +39,16 @@ type Options struct {
 	Buffers          []Tensor
 	BroadcastBuffers bool
 
+	// Shard divides the work and the state of the optimizer among ranks: each updates 1/R of the
+	// parameters (ZeRO stage 1; torch's ZeroRedundancyOptimizer). See Step.
+	//
+	// Wait reduces each gradient to the rank that needs it, in half the time of an all-reduce: only
+	// this rank's parts of the gradients are the mean then, and the rest is undefined. Step sends as
+	// much again. Join is refused.
+	//
+	// Buckets are in the reverse order of the parameters and stay so.
+	Shard bool
+
 	// Hooks replace the all-reduce of buckets; without them buckets get their mean. A type of the
 	// parameters has one of those that are set.
 	Hooks Hooks
@@ -61,6 +71,6 @@ func (o *Options) text() string {
 			hooks = append(hooks, fmt.Sprintf("%T of %v", hook, t))
 		}
 	}
-	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, hooks %s",
-		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, hooks)
+	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, hooks %s",
+		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, hooks)
 }

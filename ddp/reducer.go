@@ -22,6 +22,7 @@ type Reducer struct {
 	mu     interleave.Mutex
 	closed bool
 	params []parameter
+	states []Tensor // of the optimizer
 	step   step
 	noSync noSync
 	unused unused
@@ -36,6 +37,7 @@ type parameter struct {
 	gradient  gradient
 	isInPlace bool // its gradient is a bucket
 	bucket    int
+	offset    int // of its gradient in the bucket, in elements
 }
 
 // New makes a Reducer of the ranks of a group; that of all ranks is dist.Default. It is collective:
@@ -70,7 +72,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 		made := p.newGradient(isInPlace)
 		r.params = append(r.params, parameter{Tensor: p.tensor, gradient: made, isInPlace: isInPlace})
 	}
-	r.isFinal = views
+	r.isFinal = views || opts.Shard // parts that ranks update do not move
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(inCall(err), r.Close())
 	}

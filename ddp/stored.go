@@ -39,4 +39,5 @@ func newOpaque(name string) func(count int) elements {
 }
 
 func (o opaque) typeName() string       { return o.name }
+func (o opaque) fresh() elements        { return opaque{make(vector[uint8], len(o.vector)), o.name} }
 func (o opaque) copyFrom(from elements) { copy(o.vector, from.(opaque).vector) }
