@@ -32,7 +32,8 @@
 // gradient into a bucket and Wait copies the mean back; from 256 KiB on it is reduced in place, as
 // a bucket by itself, unless its type has a hook or parameters may be unused.
 //
-// With Options.Shard ranks divide the work and the state of the optimizer: see Step.
+// With Options.Shard ranks divide the work and the state of the optimizer: see Step. Ranks that
+// communicate seldom train without Ready and Wait, and call AverageParameters or an Outer.
 //
 // # Concurrency
 //

@@ -13,6 +13,8 @@ type gradient interface {
 	newPool(opts *Options) pool
 	// setPart makes the elements from low to high-1 those that this rank updates.
 	setPart(low, high int)
+	// newOuter returns a parameter in an Outer, and its momentum.
+	newOuter(r *Reducer, parameter int) (outerParameter, Tensor)
 	// put copies the gradient to its bucket, unless it lies there.
 	put()
 	// putZeros puts zeros in place of the gradient.

@@ -91,6 +91,9 @@ func (r *Reducer) LoadWith(ctx context.Context, path string, state any, opts Loa
 	if l.assignState != nil {
 		l.assignState()
 	}
+	if r.outer != nil {
+		r.outer.renew()
+	}
 	return l.unmatched, nil
 }
 

@@ -23,6 +23,7 @@ type Reducer struct {
 	closed bool
 	params []parameter
 	states []Tensor // of the optimizer
+	outer  *Outer   // the last one that was made
 	step   step
 	noSync noSync
 	unused unused
