@@ -26,7 +26,7 @@ func averageParameters(rank, ranks int, _ *outcome) error {
 	a, b := make([]float32, 3), make([]float64, 2)
 	r, err := ddp.New(bg, world(), []ddp.Parameter{
 		ddp.Param("a", a, nil), ddp.Param("none", []float32{}, nil), ddp.Param("b", b, nil),
-	}, ddp.Options{Hooks: ddp.Hooks{Float32: ddp.BFloat16()}})
+	}, ddp.Options{Hooks: ddp.Hooks{Float32: ddp.PowerSGD(1)}})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 type Bucket[T Float] struct {
 	Index      int               // 0 is reduced first
 	Parameters []int             // their numbers, in the order of the gradients
+	Shapes     [][]int           // of the parameters
 	Gradients  []T               // the gradients of all of them, then Finish's result
 	Comm       *ccl.Communicator // the group of the Reducer
 	Op         ccl.Op            // Avg; Sum within Join, which divides after Finish
@@ -135,6 +136,7 @@ func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []in
 	made.Gradients = made.memory
 	low := 0
 	for _, i := range parameters {
+		made.Shapes = append(made.Shapes, all[i].shape)
 		high := low + all[i].elements.count()
 		all[i].gradient.(*gradientOf[T]).slot = made.memory[low:high:high]
 		low = high
