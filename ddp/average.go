@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
 
 // AverageParameters makes the parameters of all ranks their mean, bit by bit equal. It is for loops
@@ -29,19 +30,28 @@ func (r *Reducer) AverageParameters(ctx context.Context) error {
 	}
 	defer r.comm.Release()
 
-	for _, p := range r.params {
-		if p.elements.count() == 0 {
-			continue
-		}
-		if err := p.elements.average(ctx, r.comm); err != nil {
+	for _, average := range []func(context.Context, *Reducer) error{
+		averageOf[float32], averageOf[float64], averageOf[half.Float16], averageOf[half.BFloat16],
+	} {
+		if err := average(ctx, r); err != nil {
 			return inCall(err)
 		}
 	}
 	return nil
 }
 
-func (v vector[T]) average(ctx context.Context, c *ccl.Communicator) error {
-	return ccl.AllReduce(ctx, c, []T(v), []T(v), ccl.Avg, ccl.WithLabel("parameters"), ccl.WithKey("ddp.AverageParameters"))
+// averageOf makes the parameters of a type their mean.
+func averageOf[T Float](ctx context.Context, r *Reducer) error {
+	var all [][]T
+	for _, p := range r.params {
+		if values, ok := p.elements.(vector[T]); ok && len(values) > 0 {
+			all = append(all, values)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return ccl.AllReduceCoalesced(ctx, r.comm, all, ccl.Avg, ccl.WithLabel("parameters"), ccl.WithKey("ddp.AverageParameters"))
 }
 
 // Outer is the outer step of a loop that communicates seldom: ranks train by themselves for many
@@ -105,8 +115,9 @@ func (o *Outer) Step(ctx context.Context) error {
 	}
 	defer r.comm.Release()
 	for i := len(o.params) - 1; i >= 0; i-- {
-		o.params[i].begin()
-		if !r.unused.outside[i] {
+		isOutside := r.unused.outside[i] // its gradient counts as zeros
+		o.params[i].begin(isOutside)
+		if !isOutside {
 			r.Ready(i)
 		}
 	}
@@ -114,28 +125,34 @@ func (o *Outer) Step(ctx context.Context) error {
 	if err := r.Wait(ctx); err != nil {
 		return err
 	}
+
 	err := r.updateParts(ctx, func(parameter int) (isChosen bool) {
-		o.params[parameter].update(o.rate, o.momentum)
+		if !r.unused.nowhere[parameter] {
+			o.params[parameter].update(o.rate, o.momentum)
+		}
 		return true
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		r.renewOuter()
 	}
-	o.renew()
-	return nil
+	return err
 }
 
-// renew makes the parameters those from which ranks begin.
-func (o *Outer) renew() {
-	for _, p := range o.params {
+// renewOuter makes the parameters those from which ranks begin, if there is an outer step.
+func (r *Reducer) renewOuter() {
+	if r.outer == nil {
+		return
+	}
+	for _, p := range r.outer.params {
 		p.renew()
 	}
 }
 
 // outerParameter is a parameter in an Outer.
 type outerParameter interface {
-	// begin makes the gradient what the parameter has moved by, and the parameter what it was before.
-	begin()
+	// begin makes the gradient what the parameter has moved by, unless it is outside of the step, and
+	// the parameter what it was before.
+	begin(isOutside bool)
 	// update moves this rank's part by the mean.
 	update(rate, momentum float64)
 	// renew copies the parameter.
@@ -157,10 +174,13 @@ func (g *gradientOf[T]) newOuter(r *Reducer, parameter int) (outerParameter, Ten
 	return o, state
 }
 
-func (o *outerOf[T]) begin() {
+func (o *outerOf[T]) begin(isOutside bool) {
 	gradient := o.gradient.current()
-	for i, x := range o.values {
-		gradient[i] = fromFloat64[T](toFloat64(o.before[i]) - toFloat64(x))
+	if isOutside {
+		gradient = nil
+	}
+	for i := range gradient {
+		gradient[i] = fromFloat64[T](toFloat64(o.before[i]) - toFloat64(o.values[i]))
 	}
 	copy(o.values, o.before)
 }

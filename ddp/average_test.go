@@ -190,3 +190,68 @@ func TestOuterMistakes(t *testing.T) {
 		return nil
 	})
 }
+
+// Outer steps within Join are over the ranks that train; one after it begins with the parameters that all ranks have got.
+func TestOuterWithinJoin(t *testing.T) {
+	all(t, 3, func(rank int) error {
+		w, g := []float64{1, 2}, make([]float64, 2)
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", w, g)}, ddp.Options{})
+		if err != nil {
+			return err
+		}
+		outer, err := ddp.NewOuter(r, 1, 0)
+		if err != nil {
+			return err
+		}
+		err = r.Join(bg, func() error {
+			for range 1 + rank {
+				w[0]++
+				if err := outer.Step(bg); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		w[1] += float64(rank)
+		return errors.Join(outer.Step(bg), equal("w", fmt.Sprint(w), "[4 3]"), r.Verify(bg), r.Close())
+	})
+}
+
+// With StaticGraph a parameter that a rank does not train counts as not moved there, and one that no rank trains stays.
+func TestOuterOfStaticGraph(t *testing.T) {
+	for _, views := range []bool{false, true} {
+		all(t, 2, func(rank int) error {
+			r, g, err := three(ddp.Options{StaticGraph: true}, views)
+			if err != nil {
+				return err
+			}
+			outer, err := ddp.NewOuter(r, 1, 0)
+			if err != nil {
+				return err
+			}
+			for range 2 {
+				for i := range 1 + rank { // parameter 1 on rank 1 alone, and 2 nowhere
+					g[i][0] = 0
+					r.Ready(i)
+				}
+				if err := r.Wait(bg); err != nil {
+					return err
+				}
+			}
+			for i := range 3 {
+				ddp.Parts[float64](r)[i].Values[0] += float64(2 * (i + rank))
+			}
+			if err := errors.Join(outer.Step(bg), r.Verify(bg)); err != nil {
+				return err
+			}
+			var values []float64
+			for _, p := range ddp.Parts[float64](r) {
+				values = append(values, p.Values[0])
+			}
+			return errors.Join(equal("values", fmt.Sprint(values), "[1 2 0]"), r.Close())
+		})
+	}
+}

@@ -29,6 +29,8 @@ type bucket struct {
 	count      int // of its elements
 	pending    int // parameters that are not ready
 	work       *ccl.Work
+	sharing    *ccl.Work // while Step gives all ranks the parameters
+	isSpent    bool      // Step has done so since the last Wait
 	reduction
 }
 
@@ -136,7 +138,7 @@ func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []in
 	made.Gradients = made.memory
 	low := 0
 	for _, i := range parameters {
-		made.Shapes = append(made.Shapes, all[i].shape)
+		made.Shapes = append(made.Shapes, slices.Clone(all[i].shape))
 		high := low + all[i].elements.count()
 		all[i].gradient.(*gradientOf[T]).slot = made.memory[low:high:high]
 		low = high

@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -11,8 +12,8 @@ import (
 // (clip_grad_norm_ of torch), and returns the norm before. The result is equal on all ranks.
 //
 // It is called after Wait, when gradients are equal on all ranks, and needs no communication. With
-// Options.Shard all ranks call it, and sum up what each has; the last bits of the norm depend on
-// the number of ranks then.
+// Options.Shard all ranks call it, before Step and with the same limit, and sum up what each has;
+// the last bits of the norm depend on the number of ranks then.
 //
 // If a gradient is not finite, finite ones become 0 or NaN, as in torch.
 //
@@ -20,6 +21,7 @@ import (
 // *ccl.InvalidArgumentError, and no gradient changes:
 //   - in a step that has begun
 //   - within NoSync, and until the step that reduces what it has accumulated
+//   - with Options.Shard, after Step
 //   - if limit is negative or NaN
 func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.retain("ClipGradNorm"); err != nil {
@@ -31,8 +33,16 @@ func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.checkReduced("ClipGradNorm"); err != nil {
 		return 0, err
 	}
+
+	if slices.ContainsFunc(r.buckets, func(b bucket) bool { return b.isSpent }) {
+		return 0, errSpent("ClipGradNorm")
+	}
 	if !(limit >= 0) {
-		return 0, invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)
+		err := invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)
+		if r.opts.Shard { // others may have another limit, and make the call
+			err = r.comm.Reject(context.Background(), err)
+		}
+		return 0, err
 	}
 
 	unit, units, err := r.gradientNorm()

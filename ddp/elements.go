@@ -21,8 +21,6 @@ type elements interface {
 	span() (first, end uintptr)
 	// broadcast gives all ranks the elements of one.
 	broadcast(ctx context.Context, c *ccl.Communicator, root int) error
-	// average makes the elements the mean over ranks. There is an element at least.
-	average(ctx context.Context, c *ccl.Communicator) error
 	// encode writes the elements, little-endian.
 	encode(w io.Writer) error
 	// fresh returns elements of the same type and count, in memory of their own.

@@ -73,10 +73,14 @@ func callEnded(r *ddp.Reducer) error {
 	called := false
 	f := func() error { called = true; return nil }
 	_, clipped := r.ClipGradNorm(1)
+	_, state := ddp.NewOptimizerState[float64](r, "m")
+	_, outer := ddp.NewOuter(r, 1, 0)
+	stepped := ddp.Step(bg, r, func(ddp.Part[float64]) { called = true })
 	path := filepath.Join(os.TempDir(), fmt.Sprint("goccl-ddp-ended-", os.Getpid()))
 	for name, err := range map[string]error{
 		"Wait": r.Wait(bg), "NoSync": r.NoSync(f), "Join": r.Join(bg, f), "ClipGradNorm": clipped,
-		"Save": r.Save(bg, path, nil), "Load": r.Load(bg, path, nil),
+		"Save": r.Save(bg, path, nil), "Load": r.Load(bg, path, nil), "Step": stepped, "AverageParameters": r.AverageParameters(bg),
+		"NewOptimizerState": state, "NewOuter": outer,
 	} {
 		if !errors.Is(err, ccl.ErrClosed) {
 			return fmt.Errorf("%s after the end: %w", name, err)

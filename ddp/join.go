@@ -19,9 +19,9 @@ type join struct {
 //
 // train makes this rank's steps. After it has returned, this rank takes part in the steps of the
 // others without gradients until all ranks are done. The mean of a step is over the ranks that
-// train in it. When all are done, all ranks get the parameters and buffers of the lowest of those
-// that trained longest. What else a step changes, such as an optimizer's momentum and its count of
-// steps, is a buffer (Options.Buffers), or differs between ranks from then on.
+// train in it. When all are done, all ranks get the parameters, the buffers and the optimizer's
+// state (NewOptimizerState) of the lowest of those that trained longest. What else a step changes,
+// such as a count of steps, is a buffer (Options.Buffers), or differs between ranks from then on.
 //
 // All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others
 // as well: they get *dist.AbortedError with its text. The ranks that are done make the steps

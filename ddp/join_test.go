@@ -216,28 +216,35 @@ func TestClosedWithinJoin(t *testing.T) {
 	}
 }
 
-// The state of an optimizer that is a buffer is the same on all ranks after Join, so that their
-// parameters stay equal in the steps that follow. Without it they drift apart.
+// The state of an optimizer that is a buffer, or made by NewOptimizerState, is the same on all ranks after Join, so that
+// their parameters stay equal in the steps that follow. Without it they drift apart.
 func TestOptimizerAfterJoin(t *testing.T) {
-	for _, isBuffer := range []bool{false, true} {
-		for _, err := range spawn(t, 3, func(rank int) error { return trainWithMomentum(rank, isBuffer) }) {
+	for kind, isShared := range map[string]bool{"own": false, "buffer": true, "state": true} {
+		for _, err := range spawn(t, 3, func(rank int) error { return trainWithMomentum(rank, kind) }) {
 			_, drifted := errors.AsType[*ccl.MismatchError](err)
-			require.Equal(t, isBuffer, !drifted, "%v", err)
+			require.Equal(t, isShared, !drifted, "%v", err)
 			require.True(t, err == nil || drifted, "%v", err)
 		}
 	}
 }
 
 // trainWithMomentum makes steps within Join, another number on each rank, and one after it.
-func trainWithMomentum(rank int, isBuffer bool) error {
+func trainWithMomentum(rank int, kind string) error {
 	weight, gradient, momentum := []float64{1}, []float64{0}, []float64{0}
 	var opts ddp.Options
-	if isBuffer {
+	if kind == "buffer" {
 		opts.Buffers = []ddp.Tensor{ddp.Buffer("momentum", momentum)}
 	}
 	r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", weight, gradient)}, opts)
 	if err != nil {
 		return err
+	}
+	if kind == "state" {
+		states, err := ddp.NewOptimizerState[float64](r, "momentum")
+		if err != nil {
+			return err
+		}
+		momentum = states[0]
 	}
 	makeSteps := func(count int) error {
 		for range count {

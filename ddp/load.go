@@ -91,9 +91,7 @@ func (r *Reducer) LoadWith(ctx context.Context, path string, state any, opts Loa
 	if l.assignState != nil {
 		l.assignState()
 	}
-	if r.outer != nil {
-		r.outer.renew()
-	}
+	r.renewOuter()
 	return l.unmatched, nil
 }
 

@@ -23,10 +23,13 @@ import (
 //
 // It makes one all-gather on the group, which all members call with as many channels. Lengths that
 // differ on a rank, and a negative number of samples, are *ccl.InvalidArgumentError on this rank,
-// and *ccl.MismatchError on the others. If it fails, mean and variance are unchanged.
+// and *ccl.MismatchError on the others. A nil group is *ccl.InvalidArgumentError. If it fails, mean
+// and variance are unchanged.
 func SyncMoments[T Float](ctx context.Context, group *dist.ProcessGroup, samples int, mean, variance []T) (all int, err error) {
 	comm := group.Communicator()
 	switch {
+	case comm == nil:
+		return 0, invalid("ddp.SyncMoments", "the group is nil, as dist.NewGroup returns to ranks that are no members")
 	case len(mean) != len(variance):
 		err = invalid("ddp.SyncMoments", "there are %d means and %d variances", len(mean), len(variance))
 	case samples < 0:
@@ -97,7 +100,7 @@ func toFloat64[T Float](x T) float64 {
 	case half.BFloat16:
 		return float64(x.Float32())
 	default:
-		return any(x).(float64)
+		return x.(float64)
 	}
 }
 

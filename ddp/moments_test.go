@@ -87,6 +87,10 @@ func syncMoments(rank, ranks int, o *outcome) error {
 
 // What is wrong on a rank is an error on all, and nothing changes.
 func TestSyncMomentsMistakes(t *testing.T) {
+	_, err := ddp.SyncMoments(bg, nil, 1, make([]float64, 2), make([]float64, 2))
+	var refused *ccl.InvalidArgumentError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Message, "the group is nil")
 	for name, c := range map[string]struct {
 		samples, variances int
 		want               string

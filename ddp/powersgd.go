@@ -12,7 +12,7 @@ import (
 
 // PowerSGD returns the hook that reduces each gradient with two dimensions or more as a matrix of a
 // low rank, the product of two thin ones, which is most useful between machines (powerSGD_hook of
-// torch; Vogels, Karimireddy and Jaggi, 2019).
+// torch; Vogels, Karimireddy and Jaggi, 2019). A rank below 1 counts as 1.
 //
 // The matrix has as many rows as the first dimension. Gradients of which the thin matrices are not
 // at most half as long, and those of one dimension, travel as they are. What a step leaves out of a

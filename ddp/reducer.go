@@ -107,13 +107,19 @@ func (r *Reducer) prepare(ctx context.Context) error {
 	return r.shareState(ctx, 0)
 }
 
-// shareState gives all ranks the parameters and buffers of one.
+// shareState gives all ranks the parameters, the state of the optimizer and the buffers of one.
 func (r *Reducer) shareState(ctx context.Context, root int) error {
 	for _, p := range r.params {
 		if err := p.elements.broadcast(ctx, r.comm, root); err != nil {
 			return err
 		}
 	}
+	for _, s := range r.states {
+		if err := s.elements.broadcast(ctx, r.comm, root); err != nil {
+			return err
+		}
+	}
+	r.renewOuter()
 	return r.shareBuffers(ctx, root)
 }
 

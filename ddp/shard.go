@@ -67,9 +67,10 @@ func partIn[T Float](r *Reducer, parameter int) (p Part[T], ok bool) {
 //
 // If Step fails, also because ctx ends or update panics, the parameters of the type are undefined,
 // and with Shard the Reducer's group has failed. After the end of the Reducer or of its group the
-// error is ccl.ErrClosed. It is *ccl.InvalidArgumentError, and update is not called:
+// error is ccl.ErrClosed. It is *ccl.InvalidArgumentError of this rank, and update is not called:
 //   - in a step that has begun
 //   - within NoSync, and until the step that reduces what it has accumulated
+//   - with Shard, for the second time after a Wait, since Step has used the memory of the means
 //   - if no parameter has the type
 func Step[T Float](ctx context.Context, r *Reducer, update func(Part[T])) error {
 	if err := r.beginUpdate("Step"); err != nil {
@@ -79,9 +80,15 @@ func Step[T Float](ctx context.Context, r *Reducer, update func(Part[T])) error 
 
 	isNone := true
 	for _, p := range r.params {
-		_, ok := p.elements.(vector[T])
-		isNone = isNone && !ok
+		if _, ok := p.elements.(vector[T]); !ok {
+			continue
+		}
+		isNone = false
+		if r.buckets[p.bucket].isSpent {
+			return errSpent("Step")
+		}
 	}
+
 	if isNone {
 		return invalid("ddp.Step", "no parameter is of %v", ccl.DTypeOf[T]())
 	}
@@ -116,45 +123,58 @@ var errNotUpdated = errors.New("ddp: update has not returned to Step: it has pan
 // parts of the buckets that are chosen, while it updates the next ones. All parameters of a bucket
 // are chosen, or none.
 func (r *Reducer) updateParts(ctx context.Context, update func(parameter int) (isChosen bool)) (err error) {
-	shared := make([]*ccl.Work, len(r.buckets))
 	err = errNotUpdated
 	defer func() {
-		if err == nil || !r.opts.Shard {
-			return
-		}
-
-		r.comm.Abort(err)
-		for _, w := range shared {
-			if w != nil {
-				_ = w.Wait(context.Background()) // it ends at once
-			}
+		if err != nil && r.opts.Shard {
+			r.abandonParts(err)
 		}
 	}()
 
-	for i, b := range r.buckets {
+	for i := range r.buckets {
+		b := &r.buckets[i]
 		isChosen := false
 		for _, parameter := range b.parameters {
 			isChosen = update(parameter)
 		}
 		if isChosen && r.opts.Shard {
-			shared[i] = b.share(r.params)
+			b.sharing, b.isSpent = b.share(r.params), true
 		}
 	}
-	return r.adoptParts(ctx, shared)
+	return r.adoptParts(ctx)
 }
 
 // adoptParts waits for the parts of all ranks.
-func (r *Reducer) adoptParts(ctx context.Context, shared []*ccl.Work) error {
-	for i, w := range shared {
-		if w == nil {
+func (r *Reducer) adoptParts(ctx context.Context) error {
+	for i := range r.buckets {
+		b := &r.buckets[i]
+		if b.sharing == nil {
 			continue
 		}
-		if err := r.await(ctx, w); err != nil {
+		if err := r.await(ctx, b.sharing); err != nil {
 			return r.bucketError(i, err)
 		}
-		r.buckets[i].adopt(r.params)
+		b.adopt(r.params)
+		b.sharing = nil
 	}
 	return nil
+}
+
+// abandonParts fails the group, and waits until no call uses the memory of parts.
+func (r *Reducer) abandonParts(err error) {
+	r.comm.Abort(err)
+	for i := range r.buckets {
+		b := &r.buckets[i]
+		if b.sharing != nil {
+			_ = b.sharing.Wait(context.Background()) // it ends at once
+			b.sharing = nil
+		}
+	}
+}
+
+// errSpent returns the error of a method that needs means of a step that Step has used up.
+func errSpent(operation string) error {
+	return invalid("ddp."+operation, "Step was called since the last Wait, and with Options.Shard the means are gone then: "+
+		"clip before Step, and call Step once for each type")
 }
 
 // partOf returns which elements of a parameter a rank updates: with Shard those that lie in the

@@ -62,7 +62,7 @@ func (r *Reducer) endStep() {
 	clear(r.noSync.accumulated)
 	for i := range r.buckets {
 		b := &r.buckets[i]
-		b.pending, b.work = len(b.parameters), nil
+		b.pending, b.work, b.isSpent = len(b.parameters), nil, false
 	}
 }
 

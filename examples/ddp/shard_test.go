@@ -26,8 +26,8 @@ func adam(params, mean, square, grads []float32, step int) {
 	}
 }
 
-// Ranks that update a part of the model each learn digits with the weights, bit by bit, of ranks that update all of it,
-// by SGD and by Adam.
+// Under direct, ranks that update a part of the model each learn digits with the weights, bit by bit, of ranks that update
+// all of it, by SGD and by Adam. The optimizer's state and work are divided by the number of ranks.
 func TestSharded(t *testing.T) {
 	trainSet, _ := someDigits[float32](t, 101)
 	for _, ranks := range []int{1, 2, 3, 4, 7} {
@@ -36,7 +36,7 @@ func TestSharded(t *testing.T) {
 				want := make([]string, ranks)
 				for _, shard := range []bool{false, true} {
 					err := dist.Spawn(func(ctx context.Context, rank int) error {
-						if err := dist.InitProcessGroup("ccl"); err != nil {
+						if err := dist.InitProcessGroup("ccl", dist.WithAlgorithm("direct")); err != nil {
 							return err
 						}
 						group, err := dist.Default()
@@ -105,12 +105,16 @@ func trainSharded(ctx context.Context, group *dist.ProcessGroup, trainSet digits
 			}
 		}
 	}
-	total := 0
-	for _, l := range model {
+	total, state := 0, 0
+	for i, l := range model {
 		total += len(l.params)
+		state += len(first[i])
+		if len(second[i]) != len(first[i]) {
+			return "", fmt.Errorf("layer %d has state of %d and %d", i, len(first[i]), len(second[i]))
+		}
 	}
-	if limit := total/group.Size() + reducer.Stats().Buckets; shard && elements > limit {
-		return "", fmt.Errorf("a rank has updated %d of %d elements, want at most %d", elements, total, limit)
+	if limit := total/group.Size() + reducer.Stats().Buckets; shard && (elements > limit || elements != state) {
+		return "", fmt.Errorf("a rank has updated %d of %d elements with state of %d, want at most %d", elements, total, state, limit)
 	}
 	if math.IsNaN(last) {
 		return "", fmt.Errorf("the loss is %v", last)
