@@ -322,7 +322,7 @@ func (c *Communicator) Abort(cause error) {
 	if passed, ok := cause.(*transport.AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.engine.size { //nolint:errorlint // a wrapped one is this rank's own cause
 		by, cause = passed.By, passed.Cause
 	}
-	c.engine.ep.Fail(&transport.Failure{
+	c.engine.failures.fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: by, Text: cause.Error(), Reason: rejectionIn(cause), Cause: cause,
 	})
 	_ = c.engine.holds.drop()

@@ -451,7 +451,7 @@ func (e *engine) abandon(v any) error {
 		e.stage.inside = false
 		return err
 	}
-	e.ep.Fail(e.failures.failureOf(&KernelPanicError{Kernel: e.call.name(), Value: errGoexit, Stack: debug.Stack()}, e.rank, e.seq))
+	e.failures.fail(e.failures.failureOf(&KernelPanicError{Kernel: e.call.name(), Value: errGoexit, Stack: debug.Stack()}, e.rank, e.seq))
 	if e.stage.claiming {
 		_ = e.ep.Release(true) // the failure is recorded
 	}

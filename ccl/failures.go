@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
@@ -13,10 +14,20 @@ import (
 // failures is why a group has failed, as errors of its calls.
 type failures struct {
 	*group
-	report func(*CallError)                  // of WithFailures, or nil
-	shown  bool                              // a call has returned the failure
-	differ interleave.Pointer[MismatchError] // of the call in which ranks made different calls
-	ended  interleave.Pointer[error]         // the failure of the group, for after the endpoint was freed
+	report   func(*CallError)                  // of WithFailures, or nil
+	shown    bool                              // a call has returned the failure
+	differ   interleave.Pointer[MismatchError] // of the call in which ranks made different calls
+	ended    interleave.Pointer[error]         // the failure of the group, for after the endpoint was freed
+	reported interleave.Pointer[transport.Failure]
+}
+
+// fail records f, which this rank reports, as the group's failure, and returns the one that is. It
+// keeps f: another rank may have passed it on, from a level, without its error value.
+func (s *failures) fail(f *transport.Failure) *transport.Failure {
+	if f.By == s.rank {
+		s.reported.CompareAndSwap(nil, f)
+	}
+	return s.ep.Fail(f)
 }
 
 // failed ends a call that could not be completed. It records err as the group's failure, unless
@@ -25,13 +36,13 @@ type failures struct {
 // the one that has failed.
 func (e *engine) failed(coll Collective, err error) error {
 	f := e.ep.Failure()
-	if f == nil {
-		f = e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq))
+	if f == nil || !errors.Is(err, transport.ErrFailed) {
+		f = e.failures.fail(e.failures.failureOf(err, e.rank, e.seq))
 	}
 	if e.ep.Withdraw() && e.stage.inside {
 		return nil
 	}
-	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
+	if errors.Is(failure.WithoutCause(err), ErrClosed) { // by another goroutine, while the call ran
 		return e.closed(coll.String())
 	}
 
@@ -47,10 +58,21 @@ func (e *engine) failed(coll Collective, err error) error {
 	if e.call.plan != nil {
 		failed.Algorithm = e.call.plan.choice.Entry
 	}
+
 	made := e.failedCall(failed, f)
+	if failure.IsContextEnd(err) && (f.By != e.rank || !failure.IsContextEnd(failed.Err)) {
+		failed.Err = &cancelledBeside{failed.Err, err}
+	}
 	e.journal.logFailure(made)
 	return made
 }
+
+// cancelledBeside is the failure of the group for a rank whose own context has ended the call as
+// well.
+type cancelledBeside struct{ cause, ended error }
+
+func (e *cancelledBeside) Error() string   { return e.cause.Error() }
+func (e *cancelledBeside) Unwrap() []error { return []error{e.cause, e.ended} }
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
 func (e *engine) failedBefore(coll Collective) *CallError {
@@ -185,7 +207,8 @@ func (s *failures) failureError(coll Collective, f *transport.Failure, message s
 // failureOf returns err, an error of rank in a call, as a failure of the group. It is the inverse
 // of cause.
 func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure {
-	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
+	about := failure.WithoutCause(err)
+	if level, ok := errors.AsType[*levelError](err); ok && level.whole == s.group && !errors.Is(about, ErrClosed) {
 		return level.failure
 	}
 
@@ -199,21 +222,21 @@ func (s *failures) failureOf(err error, rank int, seq uint64) *transport.Failure
 	)
 
 	switch {
-	case errors.As(err, &mismatch):
+	case errors.As(about, &mismatch):
 		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
-	case errors.As(err, &overlap):
+	case errors.As(about, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
-	case errors.As(err, &rejected):
+	case errors.As(about, &rejected):
 		f.Kind, f.Ranks, f.Missing = transport.FailureRejected, rejected.Ranks, rejected.Missing
 		f.Text = reasons.Write(rejected.Why)
 	// Ranks that are gone or late.
-	case errors.As(err, &lost):
+	case errors.As(about, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
-	case errors.Is(err, ErrClosed):
+	case errors.Is(about, ErrClosed):
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
-	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
+	case errors.As(about, &timeout) && len(timeout.Missing) > 0:
 		f.Kind, f.Ranks, f.After = transport.FailureTimeout, timeout.Missing, timeout.After
-	case errors.As(err, &timeout):
+	case errors.As(about, &timeout):
 		f.Kind, f.Ranks, f.After = transport.FailureStuck, timeout.Behind, timeout.After
 	default:
 		f.Kind, f.Cause = transport.FailureAborted, err
@@ -249,9 +272,13 @@ func (s *failures) cause(f *transport.Failure) error {
 	case transport.FailureStuck:
 		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
 	}
-	cause := f.Cause
+
+	cause, reported := f.Cause, s.reported.Load()
+	if cause == nil && f.By == s.rank && reported != nil && reported.Seq == f.Seq {
+		cause = reported.Cause
+	}
 	if cause == nil {
-		cause = errors.New(f.Text)
+		return &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
 	}
 	if _, found := cause.(*transport.ProtocolError); f.By == s.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
 		return cause // this rank's own

@@ -391,7 +391,7 @@ func (l *Level) call(a *arguments, blocks *lists) error {
 	if f == nil { // it was closed, or the kernel's buffers are wrong
 		return c.fail(fmt.Errorf("%s: %w", what, err))
 	}
-	return c.fail(&levelError{what, err, l.outward(f)})
+	return c.fail(&levelError{what, err, l.outward(f), &c.engine.group})
 }
 
 // outward returns a failure of the level as one of the call's group.
@@ -430,6 +430,7 @@ type levelError struct {
 	what    string
 	err     error
 	failure *transport.Failure // of the whole group
+	whole   *group
 }
 
 func (e *levelError) Error() string { return e.what + ": " + e.err.Error() }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
@@ -342,15 +343,16 @@ func (m *message) failed(cause error) *CallError {
 		e.Awaited = e.Peer
 	}
 
-	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
+	about := failure.WithoutCause(cause)
+	if mismatch, ok := errors.AsType[*p2p.MismatchError](about); ok {
 		e.Err = m.mismatch(mismatch)
 	}
-	late, _ := errors.AsType[*transport.TimeoutError](cause)
+	late, _ := errors.AsType[*transport.TimeoutError](about)
 	if late != nil && len(late.Behind) == 1 {
 		e.Peer = late.Behind[0]
 	}
 
-	if lost, ok := errors.AsType[*transport.PeerLostError](cause); ok {
+	if lost, ok := errors.AsType[*transport.PeerLostError](about); ok {
 		e.Last = g.records.lastCalls([]int{lost.Rank}, 0, true)
 	} else if late != nil {
 		e.Last = g.records.lastCalls(slices.Concat(late.Missing, late.Behind), 0, false)

@@ -250,7 +250,7 @@ func (e *engine) regionHere(ctx context.Context, coll Collective, dtype DType, c
 	n := l.engine
 	if err := n.region(ctx, coll, dtype, count, part, shift, true); err != nil {
 		if f := n.ep.Failure(); f != nil {
-			err = &levelError{coll.String() + " of " + n.name, err, l.outward(f)}
+			err = &levelError{coll.String() + " of " + n.name, err, l.outward(f), &e.group}
 		}
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,5 +356,106 @@ func TestTwoLevelCancel(t *testing.T) {
 	require.ErrorIs(t, errs[0], context.Canceled)
 	for _, err := range errs[1:] {
 		require.True(t, strings.Contains(err.Error(), "context canceled"), "%v", err)
+	}
+}
+
+// laggard is the endpoint of a rank that fails its group only after another rank has.
+type laggard struct {
+	elsewhen
+	armed  atomic.Bool
+	behind chan struct{} // closed once it waits for that
+}
+
+func (l *laggard) Failure() *transport.Failure {
+	if l.armed.CompareAndSwap(true, false) {
+		close(l.behind)
+		for !l.Failed() {
+			runtime.Gosched()
+		}
+	}
+	return l.Endpoint.Failure()
+}
+
+var errOp = errors.New("it is not defined there")
+
+var panicking = ccl.NewOp("panicking", true, func(dst, a, b []int64) {
+	if v := max(a[0], b[0]); v == 3003 {
+		at, _ := gates.Load(v)
+		close(at.(*gate).inside)
+		<-at.(*gate).open
+		panic(errOp)
+	}
+	copy(dst, a)
+})
+
+// A rank's own error is the value itself, although another rank, which got it as text by a level, was the first to fail the group with
+// it. A context that ends is a rank's own also where another rank fails the group for another reason.
+func TestTwoLevelOwnErrors(t *testing.T) {
+	elsewhere, aborted := &transport.PeerLostError{Rank: 3}, errors.New("the user pressed stop")
+	for name, c := range map[string]struct {
+		rank  int
+		op    ccl.Op
+		first int64
+		abort bool    // by rank 3, before the others hear of the rank's failure
+		wants []error // of the rank
+	}{
+		"context":               {0, gated, 2000, false, []error{context.Canceled, elsewhere}},
+		"context, and an abort": {0, gated, 2000, true, []error{context.Canceled, elsewhere}},
+		"panic":                 {2, panicking, 3000, false, []error{errOp}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
+			late := &laggard{elsewhen: elsewhen{eps[c.rank], func(ctx context.Context) context.Context { return ctx }}, behind: make(chan struct{})}
+			eps[c.rank] = late
+			g := preferring(t, time.Minute, eps)
+			stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+			gates.Store(c.first+3, stop) // the input of rank 3, which its leader reduces
+			defer gates.Delete(c.first + 3)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			var all sync.WaitGroup
+			all.Go(func() {
+				<-stop.inside
+				late.armed.Store(true)
+				if c.rank == 0 {
+					cancel(elsewhere)
+					<-late.behind
+				}
+				if c.abort {
+					g[3].Abort(aborted)
+				}
+				close(stop.open)
+			})
+			errs := each(4, func(rank int) error {
+				in := t.Context()
+				if rank == 0 && c.rank == 0 {
+					in = ctx
+				}
+				x := make([]int64, 100)
+				x[0] = c.first + int64(rank)
+				return ccl.AllReduce(in, g[rank], x, x, c.op)
+			})
+			all.Wait()
+			for rank, err := range errs {
+				gaveUp, ok := errors.AsType[*transport.AbortedError](err)
+				switch {
+				case c.abort:
+					require.True(t, ok && gaveUp.By == 3, "rank %d: %v", rank, err)
+					require.ErrorContains(t, err, aborted.Error())
+				case rank == c.rank:
+					require.False(t, ok, "rank %d: %v", rank, err)
+				default:
+					require.True(t, ok && gaveUp.By == c.rank, "rank %d: %v", rank, err)
+					require.ErrorContains(t, err, c.wants[0].Error())
+				}
+			}
+			for _, want := range c.wants {
+				require.ErrorIs(t, errs[c.rank], want)
+				if !c.abort {
+					require.ErrorIs(t, g[c.rank].Err(), want)
+					require.ErrorIs(t, g[c.rank].Barrier(t.Context()), want)
+				}
+			}
+		})
 	}
 }

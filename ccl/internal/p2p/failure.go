@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -105,18 +106,19 @@ func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
 // receive has failed because its sender is lost, nothing more of this sender is received: it
 // may still send while it closes, and a later receive would get the message of this one.
 func (e *Engine) giveUp(t *Transfer, err error) {
-	if errors.Is(err, transport.ErrClosed) { // meanwhile: the others learn that this rank has left
+	about := failure.WithoutCause(err)
+	if errors.Is(about, transport.ErrClosed) { // meanwhile: the others learn that this rank has left
 		e.endAll(err)
 		return
 	}
-	if _, timeout := errors.AsType[*transport.TimeoutError](err); timeout {
+	if _, timeout := errors.AsType[*transport.TimeoutError](about); timeout {
 		if e.ep.Failed() { // meanwhile: the ranks that err names may have stopped waiting because of it
 			e.endAll(e.group.FailureCause())
 			return
 		}
 		e.timedOut = true
 	}
-	_, lost := errors.AsType[*transport.PeerLostError](err)
+	_, lost := errors.AsType[*transport.PeerLostError](about)
 	if !lost && t.visible {
 		e.ep.Fail(e.failure(err))
 		e.endAll(err)
@@ -156,7 +158,7 @@ func (e *Engine) failBy(v any) {
 // failure returns the error of a transfer as the failure of the group.
 func (e *Engine) failure(err error) *transport.Failure {
 	f := &transport.Failure{Kind: transport.FailureAborted, By: e.rank, Text: err.Error(), Cause: err}
-	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
+	if late, ok := errors.AsType[*transport.TimeoutError](failure.WithoutCause(err)); ok {
 		f.Kind, f.Ranks, f.After = transport.FailureStuck, late.Behind, late.After
 	}
 	return f
