@@ -4,8 +4,10 @@
 //
 // # Model
 //
-// train is a worker of dist.Spawn, whose error fails the test. It starts goroutines by dist.Go, and
-// waits by the calls of package dist alone, not on channels, locks or timers of its own.
+// train is a worker of dist.Spawn, whose error fails the test. Goroutines that call goccl are
+// started by dist.Go, not by a go statement, and no lock of package sync is held across a call. The
+// program may wait on channels, groups, contexts and sleeps of its own, but no seed orders what it
+// does there, and it must make its channels in train.
 //
 // With go test -tags interleave, a seed chooses the order of all steps in which ranks meet. Time
 // passes only when no rank can go on. Without the tag the same programs run in the order of the
@@ -15,10 +17,12 @@
 //
 // # Concurrency
 //
-// Tests with the tag do not run in parallel.
+// With the tag these tests run one at a time, and no other test that calls goccl may be parallel to
+// them.
 //
 // # Failure
 //
 // A test fails with the first seed whose ranks return an error, panic, wait for each other for
-// ever, or leave goroutines, and prints the command that runs this seed again.
+// ever, or leave goroutines. It prints where the ranks are in the program, and the command that
+// runs this seed again.
 package disttest

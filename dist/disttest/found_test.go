@@ -4,8 +4,12 @@ package disttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,23 +18,23 @@ import (
 
 // Ranks that share a variable get a result that depends on their order, and a seed shows it.
 func TestFindsWhatRanksShare(t *testing.T) {
-	shared := map[string]int{}
+	var shared atomic.Int64
 	err := find(t, 3, func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
 			return err
 		}
-		shared["loss"] = rank
+		shared.Store(int64(rank))
 		mean := []int{rank}
 		if err := dist.AllReduce(mean, dist.Sum); err != nil {
 			return err
 		}
-		if rank == 0 && shared["loss"] != 2 { // the last rank's, if ranks come in their order
-			return fmt.Errorf("the loss is that of rank %d", shared["loss"])
+		if rank == 0 && shared.Load() != 2 { // the last rank's, if ranks come in their order
+			return fmt.Errorf("the loss is that of rank %d", shared.Load())
 		}
 		return nil
 	})
 	require.ErrorContains(t, err, "rank 0: the loss is that of rank ")
-	require.Regexp(t, `\nagain: go test -tags interleave -run '\^TestFindsWhatRanksShare\$' \S+/dist/disttest -args -goccl.seed \d+ -goccl.count 1$`, err.Error())
+	require.Regexp(t, `\nagain: go test( -race)? -tags interleave -run '\^TestFindsWhatRanksShare\$' \S+/dist/disttest -args -goccl.seed \d+ -goccl.count 1$`, err.Error())
 }
 
 // Ranks that wait for each other for ever are found at once.
@@ -42,6 +46,102 @@ func TestFindsWaitsInACircle(t *testing.T) {
 		_, err := dist.Recv([]int{0}, 1-rank, 0)
 		return err
 	})
-	require.ErrorContains(t, err, "no goroutine can go on")
-	require.ErrorContains(t, err, "rank 1")
+	require.ErrorContains(t, err, "no goroutine can go on: each waits for another one")
+	require.ErrorContains(t, err, "rank 0 is in dist.Recv at disttest/found_test.go:")
+	require.ErrorContains(t, err, "rank 1 is in dist.Recv at disttest/found_test.go:")
+}
+
+// withGroup is a worker that calls f in the default group.
+func withGroup(f func(rank int) error) func(context.Context, int) error {
+	return func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		if err := f(rank); err != nil {
+			return err
+		}
+		return dist.DestroyProcessGroup()
+	}
+}
+
+func sum() error { return dist.AllReduce([]float32{1}, dist.Sum) }
+
+// Right programs may wait for channels, groups and sleeps of their own.
+func TestWaitsOfThePrograms(t *testing.T) {
+	Seeds(t, 3, withGroup(func(int) error {
+		sums, batches := make(chan error), make(chan int)
+		dist.Go(func() { sums <- sum() })
+		var all sync.WaitGroup
+		all.Go(func() {
+			defer close(batches)
+			for i := range 3 {
+				time.Sleep(time.Second)
+				batches <- i
+			}
+		})
+		for range batches {
+			if err := sum(); err != nil {
+				return err
+			}
+		}
+		all.Wait()
+		return <-sums
+	}))
+}
+
+// What no seed orders is an error that says where it is, and what to do instead.
+func TestFindsWhatNoSeedOrders(t *testing.T) {
+	var mu sync.Mutex
+	for _, program := range []struct {
+		name string
+		f    func(rank int) error
+		want []string
+	}{
+		{"a lock across a call", func(int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			_, err := dist.GetRank()
+			return errors.Join(err, sum())
+		}, []string{"hold no lock of package sync across a call", " is in sync.(*Mutex).Lock at disttest/found_test.go:", " is in dist."}},
+		{"a goroutine by go", func(int) error {
+			done := make(chan error)
+			go func() { done <- sum() }()
+			return <-done
+		}, []string{"start it by dist.Go", "it is in dist.AllReduce at disttest/found_test.go:"}},
+		{"a goroutine that waits for ever", func(rank int) error {
+			c := make(chan int)
+			dist.Go(func() { c <- rank })
+			go func() { c <- rank }()
+			return sum()
+		}, []string{"has left goroutines", "a goroutine of rank 1 is in chan send at disttest/found_test.go:", "started at disttest/found_test.go:"}},
+		{"a panic", func(int) error {
+			dist.Go(func() { panic("wrong") })
+			return sum()
+		}, []string{"panics: wrong", "at disttest/found_test.go:"}},
+		{"a rank that waits for ever", func(rank int) error {
+			if rank == 1 {
+				<-make(chan int)
+			}
+			return sum()
+		}, []string{"rank 1: the worker is stuck", "rank 1 is in chan receive at disttest/found_test.go:"}},
+	} {
+		t.Run(program.name, func(t *testing.T) {
+			err := find(t, 2, withGroup(program.f))
+			for _, want := range program.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.Regexp(t, `^seed \d+: `, err.Error())
+			require.Regexp(t, `\nagain: go test .* -goccl.seed \d+ -goccl.count 1$`, err.Error())
+		})
+	}
+}
+
+// Tests that are parallel to each other run one after the other.
+func TestParallel(t *testing.T) {
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			Seeds(t, 2, withGroup(func(int) error { return sum() }))
+		})
+	}
 }

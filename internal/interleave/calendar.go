@@ -2,10 +2,7 @@
 
 package interleave
 
-import (
-	"testing/synctest"
-	"time"
-)
+import "time"
 
 // calendar has what happens at a time.
 type calendar struct {
@@ -126,10 +123,7 @@ func (c *calendar) advance(picks int) {
 		at = time.Now().Add(24 * time.Hour)
 	}
 	if wait := time.Until(at); wait > 0 {
-		hideFromRaceDetector()
-		time.Sleep(wait)
-		synctest.Wait() // for contexts that end now
-		showToRaceDetector()
+		running.sleep(wait) // contexts end in it
 	}
 
 	now := time.Now()

@@ -16,6 +16,9 @@
 //     can, or, if the options say so, when that is drawn.
 //   - Goroutines of one label are a process that can be killed or stopped. The system call by which
 //     it sleeps on a word of shared memory is a step.
+//   - A goroutine that waits for what this package does not know, such as a channel, a
+//     sync.WaitGroup or a time.Sleep of the program, lets others go on. Once its wait has ended it
+//     runs until its next step. No seed orders what it does there.
 //   - A program in which no goroutine can go on, and nothing is due, has come to a standstill. Run
 //     says so at once, with what each goroutine waits for.
 //
@@ -29,14 +32,17 @@
 //
 // In a normal build as the standard library says. With the tag, one Run at a time. Outside of Run
 // everything works as in a normal build. While a Run is on, no goroutine that it has not started
-// may use this package.
+// may use this package: in a test beside it such a call panics.
 //
 // # Failure
 //
-// Run reports a standstill, a program without end, a panic, and goroutines or timers that the
-// program has not ended. Then it ends the goroutines one by one: what they have deferred runs, and
-// ends where it would have to wait. Locks that they have held are free for the next Run.
+// Run reports a standstill, a program without end, a panic, goroutines or timers that the program
+// has not ended, and a call of a goroutine that the program has started by a go statement. Then it
+// ends the goroutines one by one: what they have deferred runs, and ends where it would have to
+// wait. Locks that they have held are free for the next Run.
 //
-// A goroutine that waits for something that this package does not know keeps all others from going
-// on: after 20 s Run ends the process with the stacks of all goroutines.
+// A goroutine that waits for a lock of package sync, or for what is no part of the program, keeps
+// all others from going on, as testing/synctest says. Run reports a lock after a second, anything
+// else after 20 s, and leaves the goroutines where they are. One that runs for 20 s without a step
+// ends the process.
 package interleave

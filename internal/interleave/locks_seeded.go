@@ -35,7 +35,7 @@ func take(l lock) *task {
 //
 //go:norace
 func give(l lock, isHeld bool) bool {
-	s := running
+	s := known()
 	switch {
 	case s == nil:
 		return true

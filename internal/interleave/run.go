@@ -31,6 +31,7 @@ type Options struct {
 	IsTraced   bool // Result.Trace is wanted
 
 	explorer *explorer
+	name     string // of the test
 }
 
 // Kind is the kind of a finding.
@@ -43,6 +44,8 @@ const (
 	Endless    Kind = "the program does not end"
 	Panic      Kind = "panic"
 	Leak       Kind = "goroutines or timers are left"
+	Stranger   Kind = "a goroutine that no seed orders calls goccl"
+	Blocked    Kind = "a goroutine waits for what no seed orders, and keeps all others from going on"
 )
 
 // Finding is what is wrong with a program under a seed.
@@ -50,6 +53,17 @@ type Finding struct {
 	Kind  Kind
 	Text  string
 	Tasks []string // a line for each goroutine
+
+	Goroutines []Goroutine // of Tasks
+	Stacks     string      // of all goroutines, when it was found
+	Bubble     string      // how Stacks mark a goroutine of the program
+	Stack      string      // of the goroutine that panics or is a Stranger
+}
+
+// Goroutine is a goroutine, or a timer, of a program.
+type Goroutine struct {
+	Number int64  // in stacks; of a timer 0
+	Label  string // of its rank
 }
 
 func (f *Finding) Error() string {
@@ -57,6 +71,9 @@ func (f *Finding) Error() string {
 	b.WriteString(string(f.Kind))
 	if f.Text != "" {
 		fmt.Fprintf(&b, ": %s", f.Text)
+	}
+	if f.Stack != "" {
+		fmt.Fprintf(&b, "\n%s", f.Stack)
 	}
 	for _, t := range f.Tasks {
 		fmt.Fprintf(&b, "\n\t%s", t)
@@ -80,14 +97,13 @@ func Run(t *testing.T, o Options, program func()) Result {
 	if isOn() {
 		panic("interleave: two Runs at a time")
 	}
-	defer watch()()
 	if !detectsRaces { // to hand over from one goroutine to another is faster on one processor
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
+	o.name = t.Name()
 	s := newScheduler(&o)
-	synctest.Test(t, func(*testing.T) { s.run(program) })
-
-	r := Result{Steps: s.steps, Hash: s.hash, Finding: s.finding}
+	r := Result{Finding: s.bubble(t, program)}
+	r.Steps, r.Hash = s.steps, s.hash
 	if c, ok := s.choose.(*recorder); ok {
 		r.Choices = append(Choices{}, c.choices[:c.end]...) // not nil
 	}
@@ -97,10 +113,43 @@ func Run(t *testing.T, o Options, program func()) Result {
 	return r
 }
 
+// bubble runs the program in a bubble, and returns what is wrong with it. Goroutines that cannot
+// end stay where they are, with their bubble.
+func (s *scheduler) bubble(t *testing.T, program func()) *Finding {
+	defer setRunning(nil)
+	ended := make(chan struct{})
+	stuck, stop := s.watch()
+	defer stop()
+	go func() {
+		defer close(ended) // also if t has failed: synctest.Test ends this goroutine then
+		defer s.recoverDeadlock()
+		synctest.Test(t, func(*testing.T) { s.run(program) })
+	}()
+
+	select {
+	case <-ended:
+		return s.finding
+	case f := <-stuck:
+		return f
+	}
+}
+
+// recoverDeadlock is for goroutines that have not ended with the program.
+func (s *scheduler) recoverDeadlock() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if _, isDeadlock := p.(error); !isDeadlock {
+		panic(p)
+	}
+	s.fail(&Finding{Kind: Leak})
+}
+
 func newScheduler(o *Options) *scheduler {
-	s := &scheduler{options: o, limit: o.Limit, random: random(^o.Seed), hash: 14695981039346656037}
-	if s.limit == 0 {
-		s.limit = 1_000_000
+	s := &scheduler{options: o, random: random(^o.Seed), hash: 14695981039346656037}
+	if o.Limit == 0 {
+		o.Limit = 1_000_000
 	}
 	if o.IsTraced {
 		s.trace = &trace{}
@@ -115,6 +164,7 @@ func newScheduler(o *Options) *scheduler {
 // run runs in the bubble.
 func (s *scheduler) run(program func()) {
 	s.done = make(chan struct{})
+	s.away.bubble = bubbleOf(stackOf())
 	if s.trace != nil {
 		s.trace.start = time.Now()
 	}
@@ -125,7 +175,7 @@ func (s *scheduler) run(program func()) {
 
 	go root.run(program)
 	root.pass()
-	<-s.done
+	s.attend()
 	s.finish()
 }
 
@@ -155,16 +205,33 @@ func (s *scheduler) finish() {
 	}
 
 	s.isOver = true
-	for i := 0; i < s.count; i++ {
-		if t := s.tasks[i]; t != nil {
-			s.current, s.lastSteps = t, 0
-			t.pass()
-			<-t.ended
+	if !s.hasStopped() {
+		close(s.done)
+	}
+	for t := s.remaining(); t != nil; t = s.remaining() {
+		s.current, s.lastSteps = t, 0
+		t.pass()
+		s.rest()
+		if !t.hasEnded { // it waits in what it has deferred
+			s.leave(t)
+			s.current = nil
 		}
 	}
 	for i := range s.held[:s.holds] {
 		s.held[i].release()
 	}
+}
+
+// remaining returns a task that can be ended.
+//
+//go:norace
+func (s *scheduler) remaining() *task {
+	for i := 0; i < s.count; i++ {
+		if t := s.tasks[i]; t != nil && !t.isAway && !t.hasEnded {
+			return t
+		}
+	}
+	return nil
 }
 
 //go:norace
@@ -186,20 +253,20 @@ func (s *scheduler) findLeaks() {
 // describe returns what each task is about to do.
 //
 //go:norace
-func (s *scheduler) describe() []string {
-	texts := make([]string, 0, s.count)
+func (s *scheduler) describe() (texts []string, goroutines []Goroutine) {
+	texts, goroutines = make([]string, 0, s.count), make([]Goroutine, 0, s.count)
 	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
 		if t == nil || t.isBackground && s.calendar.endedAt.IsZero() {
 			continue
 		}
-		texts = append(texts, t.describe())
+		texts, goroutines = append(texts, t.describe()), append(goroutines, Goroutine{t.id, t.label})
 	}
 
 	for i := range s.calendar.dues[:s.calendar.end] {
 		if t := s.calendar.dues[i].timer; t != nil && t.isArmed && t.c == nil {
-			texts = append(texts, "a timer of "+t.label+" is armed")
+			texts, goroutines = append(texts, "a timer of "+t.label+" is armed"), append(goroutines, Goroutine{Label: t.label})
 		}
 	}
-	return texts
+	return texts, goroutines
 }

@@ -25,13 +25,13 @@ type scheduler struct {
 	ready   []*task       // scratch
 
 	calendar calendar
+	away     away
 	sleepers *sleeper
 	held     []lock // the first holds of them
 	holds    int
 	trace    *trace // nil: the run is not traced
 
 	steps     int
-	limit     int
 	picks     int // how often a task was chosen
 	hash      uint64
 	isOver    bool // the program has ended; tasks are being ended
@@ -45,10 +45,16 @@ const most = 4096
 
 const prime = 1099511628211 // of FNV-1a
 
-// known returns the scheduler of the Run that is on.
+// known returns the scheduler of the Run that is on, once it is the calling goroutine's turn.
 //
 //go:norace
-func known() *scheduler { return running }
+func known() *scheduler {
+	s := running
+	if s != nil {
+		s.settle()
+	}
+	return s
+}
 
 //go:norace
 func isOn() bool { return running != nil }
@@ -63,7 +69,7 @@ func (s *scheduler) isEnding() bool { return s.isOver }
 //
 //go:norace
 func step() {
-	if s := running; s != nil {
+	if s := known(); s != nil {
 		s.step()
 	}
 }
@@ -78,8 +84,11 @@ func (s *scheduler) step() {
 		return
 	}
 
+	if s.away.count > 0 || s.away.stranger != nil {
+		s.ask(0)
+	}
 	s.steps++
-	if s.steps == s.limit {
+	if s.steps == s.options.Limit {
 		s.fail(&Finding{Kind: Endless})
 		s.stop()
 	}
@@ -278,10 +287,14 @@ func (s *scheduler) findStandstill() {
 //
 //go:norace
 func (s *scheduler) fail(f *Finding) {
-	if s.finding == nil {
-		f.Tasks = s.describe()
-		s.finding = f
+	if s.finding != nil {
+		return
 	}
+	if s.away.stranger != nil {
+		f = s.away.stranger
+	}
+	s.explain(f)
+	s.finding = f
 }
 
 // stop ends the program in the running task, which does not return.

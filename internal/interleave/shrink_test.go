@@ -3,10 +3,7 @@
 package interleave
 
 import (
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -184,23 +181,4 @@ func TestExploreFinds(t *testing.T) {
 	require.NotNil(t, failed)
 	_, isRight := try(*failed)
 	require.False(t, isRight)
-}
-
-// A goroutine that blocks in something unknown ends the process with all stacks. The child process
-// is this test as well.
-func TestWatchdog(t *testing.T) {
-	if os.Getenv("INTERLEAVE_BLOCKS") != "" {
-		patience = 50 * time.Millisecond
-		Run(t, Options{}, func() {
-			var m sync.Mutex
-			m.Lock()
-			m.Lock()
-		})
-	}
-	child := exec.Command(os.Args[0], "-test.run", "^TestWatchdog$")
-	child.Env = append(os.Environ(), "INTERLEAVE_BLOCKS=1")
-	out, err := child.CombinedOutput()
-	require.Error(t, err)
-	require.Contains(t, string(out), "a goroutine waits for what package interleave does not know")
-	require.Contains(t, string(out), "shrink_test.go")
 }

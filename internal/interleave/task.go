@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/petermattis/goid"
 )
 
 // condition is what a task waits for. isTrue has no effect, and any task may call it.
@@ -18,14 +20,18 @@ type held interface{ heldBy() *task }
 // task is a goroutine of the program.
 type task struct {
 	s      *scheduler
+	id     int64 // of its goroutine
 	number int
 	label  string        // of its rank
 	what   string        // that it waits for, or that has started it
 	wake   chan struct{} // holds a token if it is this task's turn
 	ended  chan struct{} // closed at its end
 
-	isBackground bool      // it ends with the program
-	isKilled     bool      // it takes no more steps
+	isBackground bool // it ends with the program
+	isKilled     bool // it takes no more steps
+	isAway       bool // it waits for what this package does not know
+	isBack       bool // that wait has ended
+	hasEnded     bool
 	until        condition // nil: it can go on
 	isPolling    bool
 	pollIsOver   bool
@@ -49,20 +55,29 @@ func (s *scheduler) start(what string, isBackground bool, f func()) *task {
 // run runs in the task's goroutine.
 func (t *task) run(f func()) {
 	hasReturned := false
+	defer t.close()
 	defer func() {
-		if p := recover(); p != nil {
-			t.s.fail(&Finding{Kind: Panic, Text: fmt.Sprintf("%s panics: %v\n%s", t, p, debug.Stack())})
+		p := recover()
+		t.s.settle()
+		if p != nil {
+			t.s.fail(&Finding{Kind: Panic, Text: fmt.Sprintf("%s panics: %v", t, p), Stack: string(stackOf())})
 		} else if !hasReturned && t.number == 0 && !t.s.isEnding() {
 			t.s.fail(&Finding{Kind: Panic, Text: "the program has called runtime.Goexit"})
 		}
 		t.s.end(t)
-		close(t.ended)
 	}()
 
 	debug.SetPanicOnFault(true) // memory that was given back is not there
+	t.id = goid.Get()
 	t.await()
 	f()
 	hasReturned = true
+}
+
+//go:norace
+func (t *task) close() {
+	t.hasEnded = true
+	close(t.ended)
 }
 
 // await returns when it is the task's turn. If the program is over, it ends the goroutine.
@@ -97,7 +112,7 @@ func (t *task) String() string {
 //go:norace
 func (t *task) isReady() bool {
 	switch {
-	case t.isKilled || t.s.calendar.isStalled(t.label):
+	case t.isAway || t.isKilled || t.s.calendar.isStalled(t.label):
 		return false
 	case t.isPolling:
 		return t.hasSeenChange()
@@ -138,7 +153,7 @@ func (t *task) hasSeenChange() bool {
 //
 //go:norace
 func PollEnds() bool {
-	s := running
+	s := known()
 	switch {
 	case s == nil:
 		return false
@@ -184,6 +199,8 @@ func (t *task) describe() string {
 	switch {
 	case t.isKilled:
 		doing = "was killed"
+	case t.isAway:
+		doing = "waits outside of goccl"
 	case t.isPolling:
 		doing = "polls"
 	case t.until != nil:

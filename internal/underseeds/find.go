@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccl/goccl/internal/interleave"
@@ -17,13 +18,22 @@ var (
 	count = flag.Int("goccl.count", 50, "so many seeds")
 )
 
+// running lets tests that are parallel to each other run one after the other under the build tag.
+var running sync.Mutex
+
 // Find runs the programs of the seeds that the flags select, and returns what is wrong with the
 // first that fails.
 func Find(t *testing.T, program func(seed uint64) error) error {
 	t.Helper()
+	if interleave.IsOn {
+		running.Lock()
+		defer running.Unlock()
+	}
+
 	for i := range *count {
 		seed := *first + uint64(i)
-		if err := run(t, seed, func() error { return program(seed) }); err != nil {
+		err := run(t, seed, func() error { return program(seed) })
+		if err != nil {
 			return fmt.Errorf("seed %d: %w\nagain: %s", seed, err, command(t.Name(), seed))
 		}
 	}
@@ -37,15 +47,20 @@ func command(name string, seed uint64) string {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 
-	tested := "."
+	tested, flags := ".", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {
 			tested = path
 		}
+		for _, s := range info.Settings {
+			if s.Key == "-race" && s.Value == "true" {
+				flags = " -race"
+			}
+		}
 	}
-	tags := ""
+
 	if interleave.IsOn {
-		tags = " -tags interleave"
+		flags += " -tags interleave"
 	}
-	return fmt.Sprintf("go test%s -run '%s' %s -args -goccl.seed %d -goccl.count 1", tags, strings.Join(parts, "/"), tested, seed)
+	return fmt.Sprintf("go test%s -run '%s' %s -args -goccl.seed %d -goccl.count 1", flags, strings.Join(parts, "/"), tested, seed)
 }

@@ -13,10 +13,14 @@ import (
 func run(t *testing.T, seed uint64, program func() error) (err error) {
 	t.Helper()
 	r := interleave.Run(t, interleave.Options{Seed: seed}, func() { err = program() })
-	if r.Finding != nil {
-		return r.Finding
+	if r.Finding == nil {
+		return err
 	}
-	return err
+	found := &foundError{r.Finding}
+	if err != nil {
+		return fmt.Errorf("%w\n%w", err, found)
+	}
+	return found
 }
 
 // Label names the rank that the calling goroutine is.
