@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test long race mpi suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx gorgonia test long race mpi suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -20,6 +20,10 @@ demo: ## train a model on real data, on all cores of this machine
 gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compiles GoMLX on first use
 	$(GO) -C examples/gomlx vet ./...
 	$(GO) -C examples/gomlx test ./...
+
+gorgonia: ## vet and test examples/gorgonia, a module of its own; downloads and compiles Gorgonia on first use
+	$(GO) -C examples/gorgonia vet ./...
+	$(GO) -C examples/gorgonia test ./...
 
 # Tests that take long and find little that the others miss: kernels a second time with other parameters,
 # transports a second time on groups within groups, the suites on kernels that are wrong on purpose, the
