@@ -14,6 +14,7 @@ import (
 const (
 	flightVariable = "GOCCL_FLIGHT"
 	timesVariable  = "GOCCL_FLIGHT_TIMES"
+	endVariable    = "GOCCL_FLIGHT_END"
 )
 
 // WithFlight writes the flight recorder to a file in the directory dir when a call or the worker
@@ -27,6 +28,9 @@ func WithFlight(dir string) InitOption {
 func (o *initOptions) resolveFlight() error {
 	if dir := cmp.Or(o.flight, os.Getenv(flightVariable)); dir != "" {
 		o.recording = append(o.recording, ccl.WithFlight(dir))
+	}
+	if _, err := boolVariable(endVariable, false); err != nil {
+		return err
 	}
 	all, err := boolVariable(timesVariable, false)
 	if all {
@@ -54,4 +58,16 @@ func (r *rank) writeFlight(err error) {
 	if g := r.group.Load(); g != nil && err != nil {
 		_ = g.comm.WriteFlight()
 	}
+}
+
+// writeFlightAtEnd writes the flight recorder of a rank that leaves its default group without a
+// failure, if the user wants that: ranks that are goroutines leave nothing else behind.
+func (g *ProcessGroup) writeFlightAtEnd() error {
+	if g == nil {
+		return nil
+	}
+	if isWanted, _ := boolVariable(endVariable, false); !isWanted { // its error was returned before
+		return nil
+	}
+	return g.comm.WriteFlight()
 }

@@ -100,7 +100,8 @@ func ignore(format string, n int) InitOption {
 // configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT, GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and
 // GOCCL_DEBUG override its defaults; WithAlgorithm, WithTransport and WithTimeout override both
 // (see config.Config.WithEnvironment). GOCCL_FLIGHT is the directory of WithFlight; with
-// GOCCL_FLIGHT_TIMES=true the flight recorder has the times of all calls (see ccl.WithCallTimes).
+// GOCCL_FLIGHT_TIMES=true the flight recorder has the times of all calls (see ccl.WithCallTimes),
+// and with GOCCL_FLIGHT_END=true it is also written when a rank leaves without a failure.
 // An unknown variable whose name starts with GOCCL_ is an error that suggests the nearest known
 // one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same
 // values; the error names the first key that differs.
@@ -367,7 +368,11 @@ func DestroyProcessGroup(opts ...CallOption) error {
 	if g.isDefault() && g.rank.job.launched != nil {
 		_ = launchenv.SendLeft(os.Getenv) // before the peers learn of it
 	}
+
 	var errs []error
+	if g.isDefault() {
+		errs = append(errs, g.writeFlightAtEnd())
+	}
 	for _, g := range groups {
 		errs = append(errs, g.close())
 	}

@@ -200,7 +200,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
 		}
 		if err == nil {
-			r.drained = r.drain(ctx)
+			r.drained = cmp.Or(r.drain(ctx), r.group.Load().writeFlightAtEnd())
 		}
 		r.reportWorker(cmp.Or(err, r.drained)) // before the peers learn of it
 		r.writeFlight(err)

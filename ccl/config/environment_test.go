@@ -159,7 +159,7 @@ func TestUnknownVariables(t *testing.T) {
 		err := CheckEnvironment([]string{"GOCCL_DEBUG=1", name + "=x=y"})
 		require.EqualError(t, err, "environment: "+name+": goccl has no such variable"+nearest+"; it has GOCCL_ALGORITHM, GOCCL_CONFIG, "+
 			"GOCCL_DEBUG, GOCCL_LOG, GOCCL_TIMEOUT, GOCCL_TRANSPORT, GOCCL_WORLD_SIZE, GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SECRET, GOCCL_SHM_SIZE, "+
-			"GOCCL_ERROR_FILE, GOCCL_RESULT_FILE, GOCCL_MPI_LIBRARY, GOCCL_FLIGHT, GOCCL_FLIGHT_TIMES, GOCCL_WATCH_LAUNCHER; correct or unset it")
+			"GOCCL_ERROR_FILE, GOCCL_RESULT_FILE, GOCCL_MPI_LIBRARY, GOCCL_FLIGHT, GOCCL_FLIGHT_TIMES, GOCCL_FLIGHT_END, GOCCL_WATCH_LAUNCHER; correct or unset it")
 		require.ErrorAs(t, err, new(*Error))
 	}
 

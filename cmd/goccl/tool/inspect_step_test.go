@@ -173,6 +173,7 @@ func (j trainingJob) awaitOthers(t *testing.T, step int) {
 // One step of a running job, and the step in which a job has failed, are drawn from its memory or files: each
 // rank's parts and buckets, and the wait for the rank that is late.
 func TestInspectStep(t *testing.T) {
+	late := fmt.Sprintf(" for rank %d", trainingRanks-1)
 	ways := map[string]func(*testing.T, string) trainingJob{"goroutines": trainByGoroutines}
 	if runtime.GOOS == "linux" { // elsewhere ranks are goroutines
 		ways["processes"] = trainByProcesses
@@ -187,7 +188,7 @@ func TestInspectStep(t *testing.T) {
 				}
 				j.awaitOthers(t, step)
 				if step == 3 {
-					for rank, drawn := range drawStep(t, j.what(), 2) {
+					for rank, drawn := range drawStep(t, j.what(), 2, late) {
 						require.Equal(t, []string{"compute", "backward", "wait"}, drawn[0], "rank %d", rank)
 						calls := strings.Join(drawn[1], ", ")
 						if rank < trainingRanks-1 {
@@ -200,7 +201,7 @@ func TestInspectStep(t *testing.T) {
 				j.order(trainingRanks-1, step < 3)
 			}
 			j.end()
-			drawn := drawStep(t, dir, 3)
+			drawn := drawStep(t, dir, 3, late)
 			for rank := range trainingRanks - 1 {
 				require.Equal(t, []string{"compute", "backward", "wait", "failed"}, drawn[rank][0])
 				require.Contains(t, drawn[rank][1], "bucket 0")
@@ -210,8 +211,43 @@ func TestInspectStep(t *testing.T) {
 	}
 }
 
-// drawStep draws a step by the command and returns the names of the trace's events by rank and thread.
-func drawStep(t *testing.T, what string, step int) (names [trainingRanks][2][]string) {
+// The last step of a job of goroutines that has succeeded is drawn from the files that it writes at its end, whether or not
+// the program destroys its group.
+func TestInspectStepAtEnd(t *testing.T) {
+	for name, end := range map[string]func(...dist.CallOption) error{
+		"destroyed": dist.DestroyProcessGroup,
+		"returned":  func(...dist.CallOption) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("GOCCL_FLIGHT", dir)
+			for _, atEnd := range []string{"", "true"} {
+				t.Setenv("GOCCL_FLIGHT_END", atEnd)
+				require.NoError(t, dist.Spawn(func(ctx context.Context, _ int) error {
+					if err := dist.InitProcessGroup("ccl"); err != nil {
+						return err
+					}
+					orders := make(chan bool, 3)
+					for range cap(orders) {
+						orders <- true
+					}
+					return errors.Join(trainSteps(ctx, orders), end())
+				}, dist.WithRanks(trainingRanks)))
+				files, err := os.ReadDir(dir)
+				require.NoError(t, err)
+				require.Len(t, files, map[string]int{"true": trainingRanks}[atEnd])
+			}
+			for rank, drawn := range drawStep(t, dir, 3, "") {
+				require.Equal(t, []string{"compute", "backward", "wait"}, drawn[0], "rank %d", rank)
+				require.Contains(t, drawn[1], "bucket 1")
+			}
+		})
+	}
+}
+
+// drawStep draws a step by the command and returns the names of the trace's events by rank and thread. waits is in the
+// text of the first bucket of all ranks but the last.
+func drawStep(t *testing.T, what string, step int, waits string) (names [trainingRanks][2][]string) {
 	t.Helper()
 	svg, trace := filepath.Join(t.TempDir(), "step.svg"), filepath.Join(t.TempDir(), "step.json")
 	for _, file := range []string{svg, trace} {
@@ -241,7 +277,7 @@ func drawStep(t *testing.T, what string, step int) (names [trainingRanks][2][]st
 			require.GreaterOrEqual(t, e.TS, 0.0)
 			names[e.PID][e.TID] = append(names[e.PID][e.TID], e.Name)
 			if e.Name == "bucket 0" && e.PID < trainingRanks-1 {
-				require.Contains(t, e.Args["call"], fmt.Sprintf(" for rank %d", trainingRanks-1))
+				require.Contains(t, e.Args["call"], waits)
 			}
 		}
 	}
