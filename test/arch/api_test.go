@@ -22,7 +22,7 @@ var private = []string{"internal/...", "transport/internal/...", "transport/mpi/
 
 // TestExported compares the exported declarations of every public package, without their
 // comments, with a list in testdata/api, so that no change of the surface goes unnoticed.
-// After an intended one: go test ./test/arch -run TestExported -update.
+// After an intended one: go test ./test/arch -run 'TestExported|TestPromise' -update.
 func TestExported(t *testing.T) {
 	lists := map[string]bool{}
 	for _, p := range goFiles(t) {
