@@ -23,6 +23,6 @@
 // # Failure
 //
 // A test fails with the first seed whose ranks return an error, panic, wait for each other for
-// ever, or leave goroutines. It prints where the ranks are in the program, and the command that
-// runs this seed again.
+// ever, or leave goroutines, or in which the race detector finds a race. It prints where the ranks
+// are in the program, and the command that runs this seed again.
 package disttest

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,6 +136,27 @@ func TestFindsWhatNoSeedOrders(t *testing.T) {
 			require.Regexp(t, `\nagain: go test .* -goccl.seed \d+ -goccl.count 1$`, err.Error())
 		})
 	}
+}
+
+// A test that fails in a program, as by the race detector, says under which seed. The child process
+// is this test as well.
+func TestFailsInAProgram(t *testing.T) {
+	if os.Getenv("DISTTEST_FAILS") != "" {
+		Seeds(t, 2, withGroup(func(rank int) error {
+			if rank == 1 {
+				t.Error("wrong")
+			}
+			return sum()
+		}))
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run", "^TestFailsInAProgram$", "-goccl.seed", "7")
+	child.Env = append(os.Environ(), "DISTTEST_FAILS=1")
+	out, err := child.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "seed 7: the test has failed, as the lines above say")
+	require.Contains(t, string(out), "-goccl.seed 7 -goccl.count 1")
+	require.NotContains(t, string(out), "seed 8")
 }
 
 // Tests that are parallel to each other run one after the other.

@@ -1,6 +1,7 @@
 package underseeds
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"regexp"
@@ -22,7 +23,7 @@ var (
 var running sync.Mutex
 
 // Find runs the programs of the seeds that the flags select, and returns what is wrong with the
-// first that fails.
+// first that fails, also if it is t that has failed in it.
 func Find(t *testing.T, program func(seed uint64) error) error {
 	t.Helper()
 	if interleave.IsOn {
@@ -30,9 +31,13 @@ func Find(t *testing.T, program func(seed uint64) error) error {
 		defer running.Unlock()
 	}
 
+	hadFailed := t.Failed()
 	for i := range *count {
 		seed := *first + uint64(i)
 		err := run(t, seed, func() error { return program(seed) })
+		if err == nil && t.Failed() && !hadFailed {
+			err = errors.New("the test has failed, as the lines above say")
+		}
 		if err != nil {
 			return fmt.Errorf("seed %d: %w\nagain: %s", seed, err, command(t.Name(), seed))
 		}
