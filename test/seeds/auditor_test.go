@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
@@ -37,16 +36,50 @@ func (a *auditor) checkCounted(p *player, o *outcome) {
 	}
 }
 
-// misexplained returns why an error does not follow from what has gone wrong, "" if it does.
-func (a *auditor) misexplained(o *outcome) string {
-	if o.err == nil {
-		return ""
+// setPanicked makes the rank whose part of a call has panicked that of the fault: another rank may have
+// run it.
+func (a *auditor) setPanicked() {
+	for _, p := range a.players {
+		for _, o := range p.outcomes {
+			if panicked, ok := errors.AsType[*ccl.KernelPanicError](o.err); ok && panicked != nil {
+				if _, isOfOther := errors.AsType[*transport.AbortedError](o.err); !isOfOther {
+					a.job.fault.rank = p.rank
+					return
+				}
+			}
+		}
 	}
+}
+
+// parts returns the errors of an outcome one by one. An UnfinishedError is none: the rank has checked
+// it.
+func (o *outcome) parts() (errs []error) {
+	var add func(error)
+	add = func(err error) {
+		several, isJoined := err.(interface{ Unwrap() []error })
+		_, isCall := err.(*ccl.CallError)
+		_, isUnfinished := err.(*ccl.UnfinishedError)
+		switch {
+		case err == nil, isUnfinished:
+		case isJoined && !isCall && o.event.what == drain:
+			for _, err := range several.Unwrap() {
+				add(err)
+			}
+		default:
+			errs = append(errs, err)
+		}
+	}
+	add(o.err)
+	return errs
+}
+
+// misexplained returns why an error does not follow from what has gone wrong, "" if it does.
+func (a *auditor) misexplained(o *outcome, err error) string {
 	f, g := &a.job.fault, o.event.group
 	isMine := f.rank == o.rank
 	member := func(rank int) int { // of the job
 		if o.kind == "form" { // the error may be of the new group
-			if m, ok := errors.AsType[*transport.InitializationFailedError](o.err); ok && m != nil {
+			if m, ok := errors.AsType[*transport.InitializationFailedError](err); ok && m != nil {
 				g = o.event.made
 			}
 		}
@@ -55,48 +88,52 @@ func (a *auditor) misexplained(o *outcome) string {
 		}
 		return g.members[rank]
 	}
-	switch {
-	case o.kind == "drain" && isUnfinished(o.err):
-		return ""
-	case f.way == wayNothing:
+	if f.way == wayNothing {
 		return "nothing went wrong"
 	}
 
-	if e, ok := errors.AsType[*transport.AbortedError](o.err); ok {
+	if e, ok := errors.AsType[*transport.AbortedError](err); ok {
 		return a.unaborted(o, member(e.By), e)
 	}
-	if e, ok := errors.AsType[*ccl.MismatchError](o.err); ok {
+	if e, ok := errors.AsType[*ccl.MismatchError](err); ok {
 		return a.mismatched(o, e, member)
 	}
-	if e, ok := errors.AsType[*transport.PeerLostError](o.err); ok {
+	if e, ok := errors.AsType[*transport.PeerLostError](err); ok {
 		by := member(e.Rank)
 		if by < 0 || !a.isOut(by, g, o.at) {
 			return fmt.Sprintf("rank %d of the job has not left", by)
 		}
 		return ""
 	}
-	if e, ok := errors.AsType[*transport.TimeoutError](o.err); ok {
-		return a.untimely(o, e, member)
+	if e, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		return a.untimely(o, err, e, member)
 	}
 
-	_, isSize := errors.AsType[*ccl.InvalidBufferSizeError](o.err)
+	_, isSize := errors.AsType[*ccl.InvalidBufferSizeError](err)
 	switch {
 	case isSize && (f.way == wayAllRefuse || f.way == wayRefuses && isMine) && o.event.number == f.event:
-	case errors.Is(o.err, ccl.ErrClosed) && a.hasLeft(o.rank, o.event.group, o.at):
-	case errors.Is(o.err, context.DeadlineExceeded) && f.way == wayTimes && o.kind == "form":
-	case errors.Is(o.err, context.Canceled) && f.way == wayCancels && isMine:
-	case errors.Is(o.err, ccl.ErrConcurrentUse) && f.way == wayOverlaps && isMine:
-	case errors.Is(o.err, errKernel) && (f.way == wayFails || f.way == wayPanics) && isMine:
-	case errors.Is(o.err, errKernel) && f.way == wayOpPanics:
+	case errors.Is(err, ccl.ErrClosed) && a.hasLeft(o.rank, o.event.group, o.at):
+	case errors.Is(err, context.DeadlineExceeded) && a.isSlow(o):
+	case errors.Is(err, context.Canceled) && f.way == wayCancels && isMine:
+	case errors.Is(err, ccl.ErrConcurrentUse) && f.way == wayOverlaps && isMine:
+	case errors.Is(err, errKernel) && (f.way == wayFails || f.way == wayPanics || f.way == wayOpPanics) && isMine:
 	default:
 		return "the fault does not explain it"
 	}
 	return ""
 }
 
-func isUnfinished(err error) bool {
-	_, ok := errors.AsType[*ccl.UnfinishedError](err)
-	return ok
+// isLostHere reports whether a rank of a group that is made, or of the group that it is made of, is the
+// one that leaves.
+func (a *auditor) isLostHere(o *outcome, rank int) bool {
+	return slices.ContainsFunc([]*group{o.event.made, o.event.group}, func(g *group) bool {
+		return rank >= 0 && rank < len(g.members) && g.members[rank] == a.job.fault.rank
+	})
+}
+
+// isSlow reports whether the time to make a group was over before a rank had done its own part.
+func (a *auditor) isSlow(o *outcome) bool {
+	return o.kind == "form" && slices.Contains([]way{wayTimes, wayStalls}, a.job.fault.way) && o.to.Sub(o.from) >= callTime
 }
 
 // hasLeft reports whether a rank had begun to leave a group.
@@ -126,12 +163,13 @@ func (a *auditor) unaborted(o *outcome, by int, e *transport.AbortedError) strin
 	case wayCloses, wayLeaves: // while a group is made of the one that the rank leaves
 		lost, _ := errors.AsType[*transport.PeerLostError](e)
 		hasFailed := errors.Is(e, transport.ErrFailed) // the group that it is made of, meanwhile
-		isRight = o.kind == "form" && (by == f.rank && errors.Is(e, ccl.ErrClosed) || lost != nil || hasFailed)
-	case wayTimes:
-		isRight = o.kind == "form" && errors.Is(e, context.DeadlineExceeded)
+		isRight = o.kind == "form" && (by == f.rank && errors.Is(e, ccl.ErrClosed) || lost != nil && a.isLostHere(o, lost.Rank) || hasFailed)
+	case wayTimes, wayStalls:
+		isSlow := func(other *outcome) bool { return other.event == o.event && a.isSlow(other) }
+		isRight = errors.Is(e, context.DeadlineExceeded) && a.first(by, isSlow) != nil
 	case wayPanics, wayOpPanics:
 		_, hasPanicked := errors.AsType[*ccl.KernelPanicError](e)
-		isRight = hasPanicked && (by == f.rank || f.way == wayOpPanics)
+		isRight = hasPanicked && by == f.rank
 	}
 	if !isRight {
 		return fmt.Sprintf("rank %d of the job has not given up for this", by)
@@ -145,10 +183,7 @@ func (a *auditor) mismatched(o *outcome, e *ccl.MismatchError, member func(int) 
 	if !slices.Contains([]way{wayRefuses, wayDiffers, wayOverlaps, wayCancels, wayStalls, waySleeps, wayTimes}, f.way) {
 		return "all ranks make the same calls"
 	}
-	if f.way == wayTimes {
-		return ""
-	}
-	if f.way == wayStalls || f.way == waySleeps || f.way == wayOverlaps && e.Field == "arguments" {
+	if f.way == wayTimes || f.way == wayStalls || f.way == waySleeps || f.way == wayOverlaps && e.Field == "arguments" {
 		// Who has waited too long for its calls before this one rejects it.
 		return a.unlate(o, e, member)
 	}
@@ -160,65 +195,6 @@ func (a *auditor) mismatched(o *outcome, e *ccl.MismatchError, member func(int) 
 		}
 	}
 	return "it does not have the rank that made another call"
-}
-
-// unlate returns "" if the ranks that have rejected a call had waited too long before.
-func (a *auditor) unlate(o *outcome, e *ccl.MismatchError, member func(int) int) string {
-	hasRejected := false
-	for _, v := range e.Values {
-		if v.Outcome != transport.OutcomeRejected {
-			continue
-		}
-		hasRejected = true
-		for _, r := range v.Ranks {
-			if m := member(r); m != a.job.fault.rank && !a.wasLate(m, o) {
-				return fmt.Sprintf("rank %d of the job had no reason to reject the call", m)
-			}
-		}
-	}
-	if !hasRejected {
-		return "no rank has rejected it"
-	}
-	return ""
-}
-
-// untimely returns "" if the ranks that a timeout names have been late.
-func (a *auditor) untimely(o *outcome, e *transport.TimeoutError, member func(int) int) string {
-	f := &a.job.fault
-	named := slices.Concat(e.Missing, e.Behind)
-	for _, r := range named {
-		if r == e.By && o.event.what != message && o.event.what != drain {
-			return "the rank waits for itself"
-		}
-		switch m := member(r); {
-		case m < 0:
-			return fmt.Sprintf("there is no rank %d", r)
-		case f.way == wayTimes || m == f.rank:
-		case o.event.what == message && (f.way == wayStalls || f.way == waySleeps || f.way == wayOverlaps): // whom the rank awaited when it stopped
-		case o.event.isAny && slices.ContainsFunc(named, func(r int) bool { return member(r) == o.event.from }):
-		case f.way == wayOverlaps && o.rank == f.rank: // it has made a call too much
-		case a.wasLate(m, o):
-		default:
-			return fmt.Sprintf("rank %d of the job was not late", m)
-		}
-	}
-	if isOfQueue := e.Seq == 0 && member(e.By) == o.rank; len(named) == 0 && !isOfQueue {
-		return "it names nobody"
-	}
-	return ""
-}
-
-// wasLate reports whether a rank has waited in vain, which made it late for other calls, or had no
-// group.
-func (a *auditor) wasLate(rank int, o *outcome) bool {
-	p := a.players[rank]
-	if p.comms[o.event.group.number] == nil {
-		return true
-	}
-	return slices.ContainsFunc(p.outcomes, func(other *outcome) bool {
-		late, ok := errors.AsType[*transport.TimeoutError](other.err)
-		return ok && late != nil
-	})
 }
 
 // checkAgreement checks that the calls of a group succeed on all ranks or fail on all, as far as
@@ -308,8 +284,7 @@ func (a *auditor) slots(g *group) (slots []*slot) {
 
 // mayTear reports whether a call may succeed on some ranks only: it ends when all have entered it.
 func (a *auditor) mayTear(s *slot) bool {
-	f := &a.job.fault
-	if s.event.what != call || f.way == wayTimes || f.way == wayStalls && f.delay >= 2*time.Minute { // the second timeout passes
+	if s.event.what != call || s.isAbandoned() {
 		return true
 	}
 	c := s.event.call
@@ -324,7 +299,7 @@ func (a *auditor) mayTear(s *slot) bool {
 // wasWell reports whether a call has succeeded on the rank that fails, before it did.
 func (a *auditor) wasWell(g *group, s *slot) bool {
 	f := &a.job.fault
-	if slices.Contains([]way{wayNothing, wayTimes, wayOpPanics, wayOverlaps}, f.way) {
+	if slices.Contains([]way{wayNothing, wayTimes}, f.way) {
 		return false
 	}
 	if g.rank(f.rank) < 0 || s.of[f.rank] == nil {
@@ -341,32 +316,20 @@ func (a *auditor) wasWell(g *group, s *slot) bool {
 
 // checkMessages checks that a message arrives that was sent, while its group lives.
 func (a *auditor) checkMessages() {
+	f := &a.job.fault
 	for _, e := range a.job.events {
 		if e.what != message {
 			continue
 		}
-		find := func(rank int, kind string) *outcome {
-			for _, o := range a.players[rank].outcomes {
-				if o.event == e && o.kind == kind {
-					return o
-				}
-			}
-			return nil
+		sent := a.first(e.from, func(o *outcome) bool { return o.event == e && o.kind == "send" })
+		received := a.first(e.to, func(o *outcome) bool { return o.event == e && o.kind == "receive" })
+		switch {
+		case sent == nil || received == nil || sent.err != nil || received.err == nil:
+		case received.groupErr != nil || a.hasLeft(e.to, e.group, received.at):
+		case errors.Is(received.err, context.Canceled): // the fault explains it, or another check alarms
+		case slices.Contains([]way{wayTimes, wayStalls, waySleeps}, f.way) && sent.at > received.first: // it may have come too late
+		default:
+			a.wrong("lost message", received, fmt.Sprintf("it was sent: %v", sent))
 		}
-		sent, received := find(e.from, "send"), find(e.to, "receive")
-		if sent == nil || received == nil || sent.err != nil || received.err == nil {
-			continue
-		}
-		if a.hasFailed(e.group) || a.hasLeft(e.to, e.group, received.at) || errors.Is(received.err, context.Canceled) || a.job.fault.way == wayTimes {
-			continue
-		}
-		a.wrong("lost message", received, "it was sent")
 	}
-}
-
-// hasFailed reports whether a group had failed at its end.
-func (a *auditor) hasFailed(g *group) bool {
-	return slices.ContainsFunc(a.players, func(p *player) bool {
-		return p.left[g.number] != nil && p.left[g.number].failure != nil
-	})
 }

@@ -22,6 +22,9 @@ func nameRank(rank int) { interleave.SetLabel(label(rank)) }
 
 // runUnder runs a program of b under a seed. Time is the program's, so the timeout takes none.
 func (b *bug) runUnder(t *testing.T, o interleave.Options, program func(rank int) error) (r interleave.Result, err error) {
+	if !b.waits() {
+		o.Patience = patience
+	}
 	r = interleave.Run(t, o, func() { err = b.start(program, time.Minute) })
 	return r, err
 }

@@ -21,7 +21,7 @@ func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	j := newJob(seed, 20)
 	j.setTrap()
 	o.IsLate = j.fault.way == wayTimes
-	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps, wayDiffers}, j.fault.way) {
+	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps}, j.fault.way) {
 		o.Patience = patience
 	}
 	return j.run(t, o)
@@ -80,11 +80,16 @@ type auditor struct {
 }
 
 func (a *auditor) check() error {
+	if a.job.fault.way == wayOpPanics {
+		a.setPanicked()
+	}
 	for _, p := range a.players {
 		a.errs = append(a.errs, p.wrongs...)
 		for _, o := range p.outcomes {
-			if why := a.misexplained(o); why != "" {
-				a.wrong("names", o, why)
+			for _, err := range o.parts() {
+				if why := a.misexplained(o, err); why != "" {
+					a.wrong("names", o, why)
+				}
 			}
 			a.checkCounted(p, o)
 		}

@@ -11,9 +11,9 @@ import (
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
 	"departures": 0xb7c4ecd7080a14d3,
-	"orders":     0x41b488d4f593be68,
+	"orders":     0x1c317ca465c25003,
 	"programs":   0x68c829cdac4ef77a,
-	"faults":     0x35795b559d05c064,
+	"faults":     0x77615566f37247d5,
 	"operators":  0xcd4be5ff6b1fac56,
 }
 

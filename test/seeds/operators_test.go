@@ -28,6 +28,7 @@ func runOperators(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		j.layouts = append(j.layouts, stress.NewLayout(random.Uint64(), j.ranks))
 	}
 
+	o.Patience = patience
 	r := interleave.Run(t, o, func() {
 		var all interleave.WaitGroup
 		for rank, ep := range local.New(j.ranks) {
@@ -105,22 +106,15 @@ func (j *operators) work(c *ccl.Communicator) error {
 // check returns what is wrong with the errors of the ranks.
 func (j *operators) check() error {
 	for rank, err := range j.errs {
-		switch {
-		case err == nil:
-			continue
-		case j.fault == noFault:
+		if j.fault == noFault && err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
-		case rank == j.by && (errors.Is(err, errEnough) || errors.Is(err, context.Canceled) || errors.Is(err, dist.ErrClosed)):
-			continue
-		}
-
-		isNamed := false
-		for _, named := range namedRanks(err) {
-			isNamed = isNamed || named == j.by || named != rank && named >= 0 && named < j.ranks && j.errs[named] != nil
-		}
-		if !isNamed {
-			return fmt.Errorf("the error of rank %d names ranks %d: %w", rank, namedRanks(err), err)
 		}
 	}
-	return nil
+	return checkBlame(j.errs, func(rank int) bool { return j.fault != noFault && rank == j.by && j.isOwn(j.errs[rank]) })
+}
+
+// isOwn reports whether an error of rank by is of what it has done.
+func (j *operators) isOwn(err error) bool {
+	lost, _ := errors.AsType[*dist.PeerLostError](err) // others have noted that it has left
+	return err == nil || errors.Is(err, errEnough) || errors.Is(err, context.Canceled) || errors.Is(err, dist.ErrClosed) || lost != nil && lost.Rank == j.by
 }

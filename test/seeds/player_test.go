@@ -28,6 +28,8 @@ type player struct {
 
 	mu       interleave.Mutex
 	looks    []func()
+	since    time.Time           // when the present event began,
+	sinceAt  int64               // and at which moment
 	comms    []*ccl.Communicator // by the number of the group; nil: none
 	left     []*leaving          // by the number of the group
 	outcomes []*outcome
@@ -41,8 +43,13 @@ type outcome struct {
 	stage int // of an event that has several calls
 	kind  string
 	begun int64 // of what was started and waited for later
-	at    int64
+	first int64 // the moment at which the rank came to it,
+	at    int64 // and at which it saw its end
+	from  time.Time
+	to    time.Time
 	err   error
+
+	groupErr error // why the group had failed by then
 }
 
 func (o *outcome) String() string {
@@ -54,6 +61,8 @@ type started struct {
 	work  *ccl.Work
 	event *event
 	begun int64
+	first int64
+	from  time.Time
 	end   func(err error)
 }
 
@@ -73,6 +82,7 @@ func (p *player) play() {
 		if e.group.rank(p.rank) < 0 {
 			continue
 		}
+		p.since, p.sinceAt = time.Now(), interleave.Moment()
 		c := p.comm(e.group)
 		if c == nil {
 			continue
@@ -177,9 +187,13 @@ type leaving struct {
 }
 
 func (p *player) note(e *event, kind string, stage int, err error) {
+	o := &outcome{rank: p.rank, event: e, kind: kind, stage: stage, first: p.sinceAt, at: interleave.Moment(), from: p.since, to: time.Now(), err: err}
+	if c := p.comm(e.group); c != nil {
+		o.groupErr = c.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outcomes = append(p.outcomes, &outcome{rank: p.rank, event: e, kind: kind, stage: stage, at: interleave.Moment(), err: err})
+	p.outcomes = append(p.outcomes, o)
 }
 
 // lookAgain calls look at the end.
@@ -197,7 +211,7 @@ func (p *player) wrongf(format string, values ...any) {
 
 // start notes what the rank waits for later.
 func (p *player) start(w *ccl.Work, e *event, end func(err error)) {
-	p.works = append(p.works, &started{w, e, interleave.Moment(), end})
+	p.works = append(p.works, &started{w, e, interleave.Moment(), p.sinceAt, p.since, end})
 }
 
 // wait waits for what the rank has started.
@@ -211,7 +225,8 @@ func (p *player) wait(isMeant func(*started) bool) {
 		}
 		interleave.Receive(s.work.Done())
 		s.end(s.work.Wait(context.Background()))
-		p.outcomes[len(p.outcomes)-1].begun = s.begun
+		o := p.outcomes[len(p.outcomes)-1]
+		o.begun, o.first, o.from = s.begun, s.first, s.from
 	}
 }
 
@@ -343,21 +358,40 @@ func (p *player) endMessage(e *event, kind string, x []int32, err error) {
 }
 
 func (p *player) drain(e *event, c *ccl.Communicator) {
+	_, _, before := p.unfinished(e.group)
 	err := c.Drain(context.Background())
 	p.note(e, "drain", 0, err)
-	if err != nil {
-		return
+	calls, sends, receives := p.unfinished(e.group)
+	left, ok := errors.AsType[*ccl.UnfinishedError](err)
+	switch {
+	case calls+sends > 0, receives > 0 && !ok:
+		p.wrongf("drain: %v has returned %v, and %d calls, %d sends and %d receives have not ended", e, err, calls, sends, receives)
+	case ok && (left.Calls+left.Sends > 0 || left.Receives < max(receives, 1) || left.Receives > before):
+		p.wrongf("drain: %v has returned %v, of %d receives before and %d after it", e, err, before, receives)
 	}
+}
+
+// unfinished counts what the rank has started in a group and has not ended.
+func (p *player) unfinished(g *group) (calls, sends, receives int) {
 	for _, s := range p.works {
-		if s.event.group != e.group {
+		if s.event.group != g {
 			continue
 		}
 		select {
 		case <-s.work.Done():
+			continue
 		default:
-			p.wrongf("drain: %v has returned nil, and %v has not ended", e, s.event)
+		}
+		switch {
+		case s.event.what == call:
+			calls++
+		case s.event.to == p.rank && s.event.from != p.rank:
+			receives++
+		default:
+			sends++
 		}
 	}
+	return calls, sends, receives
 }
 
 func (p *player) region(e *event, c *ccl.Communicator) {

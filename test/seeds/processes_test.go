@@ -61,16 +61,17 @@ type process struct {
 	isEnded bool
 	isDead  bool
 
+	isStalled bool // for longer than calls wait
 	hasJoined bool
 	err       error
 	wrong     error         // a result is
 	ended     chan struct{} // closed when it has ended or is dead
 }
 
-func (p *process) end(isDead bool) {
-	if !p.isEnded {
-		p.isEnded, p.isDead = true, isDead
-		close(p.ended)
+func (q *process) end(isDead bool) {
+	if !q.isEnded {
+		q.isEnded, q.isDead = true, isDead
+		close(q.ended)
 	}
 }
 
@@ -122,7 +123,12 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 	isStalled := slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
 	o.IsLate = !isStalled && seed/6%2 == 0
 
-	if len(faults) == 0 && !o.IsLate { // a sleep that lasts longer has missed its wake-up
+	hasStalls := slices.ContainsFunc(faults, func(f ending) bool { return f.stall > 0 })
+	switch {
+	case o.IsLate, hasStalls:
+	case len(faults) > 0: // locks of the dead are released within this time
+		o.Patience = 250 * time.Millisecond
+	default: // a sleep that lasts longer has missed its wake-up
 		o.Patience = 30 * time.Millisecond
 	}
 
@@ -160,7 +166,7 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		_, _ = removeFiles()
 		return r, nil
 	}
-	err = errors.Join(left, checkProcesses(p, all, faults))
+	err = errors.Join(left, checkProcesses(p, all))
 	if err != nil {
 		err = fmt.Errorf("%v: %w", faults, err)
 	}
@@ -236,6 +242,7 @@ func (f ending) happen(p *stress.Departures, q *process) {
 	case q.isEnded:
 	case f.stall > 0:
 		if f.stall > callTimeout {
+			q.isStalled = true
 			q.account.Stall()
 		}
 		interleave.Stall(q.label, f.stall)
@@ -249,26 +256,30 @@ func (f ending) happen(p *stress.Departures, q *process) {
 }
 
 // checkProcesses checks how processes have ended.
-func checkProcesses(p *stress.Departures, all []*process, faults []ending) error {
+func checkProcesses(p *stress.Departures, all []*process) error {
 	accounts := make([]*stress.Account, len(all))
 	for rank, q := range all {
 		accounts[rank] = q.account
 	}
 	errs := []error{p.Check(accounts)}
-	// A rank that gives up leaves, and others may name it. In groups it has another number.
-	isFaulty := func(rank int) bool {
-		return all[rank].isDead || all[rank].err != nil || slices.ContainsFunc(faults, func(f ending) bool { return f.rank == rank && f.stall > callTimeout })
-	}
-	hasFault := slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) || slices.ContainsFunc(faults, func(f ending) bool { return f.stall > callTimeout })
+	causes, before := make([]bool, len(all)), make([]error, len(all))
+	hasDead := slices.ContainsFunc(all, func(q *process) bool { return q.isDead })
 	for rank, q := range all {
 		errs = append(errs, q.wrong)
-		if q.err != nil && (!hasFault || !q.hasJoined && !namesOne(q.err, isFaulty)) {
-			errs = append(errs, fmt.Errorf("rank %d, before the program: %w", rank, q.err))
-		}
+		causes[rank] = q.isDead || q.isStalled
+		before[rank] = q.err
+	}
+	hasCause := func(rank int) bool {
+		// A process may die before it has written why a group cannot be made.
+		_, isOfGroup := errors.AsType[*transport.InitializationFailedError](before[rank])
+		return causes[rank] || isOfGroup && hasDead && len(namedRanks(before[rank])) == 0
+	}
+	if err := checkBlame(before, hasCause); err != nil {
+		errs = append(errs, fmt.Errorf("before the program: %w", err))
 	}
 
 	files, err := removeFiles()
-	if errs = append(errs, err); len(files) > 0 && !slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) {
+	if errs = append(errs, err); len(files) > 0 && !hasDead {
 		errs = append(errs, fmt.Errorf("these files are left: %q", files))
 	}
 	return errors.Join(errs...)
@@ -282,13 +293,4 @@ func removeFiles() (names []string, err error) {
 		err = errors.Join(err, os.Remove(filepath.Join(directory, f.Name())))
 	}
 	return names, err
-}
-
-// namesOne reports whether an error names a rank that has a ending.
-func namesOne(err error, isFaulty func(rank int) bool) bool {
-	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
-		return isFaulty(lost.Rank)
-	}
-	late, ok := errors.AsType[*transport.TimeoutError](err)
-	return ok && slices.ContainsFunc(slices.Concat(late.Missing, late.Behind), isFaulty)
 }

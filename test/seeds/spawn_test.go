@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/test/stress"
-	"github.com/goccl/goccl/transport"
 )
 
 // spawnConfig keeps InitProcessGroup from what the machine and its environment say.
@@ -47,7 +45,9 @@ func runSpawn(t *testing.T, seed uint64, o interleave.Options) (interleave.Resul
 	}
 
 	j := newWorkers(random)
-	o.IsLate = j.isLate
+	if o.IsLate = j.isLate; !j.isLate && !j.waits() {
+		o.Patience = patience
+	}
 	var err error
 	r := interleave.Run(t, o, func() {
 		var all interleave.WaitGroup
@@ -93,6 +93,7 @@ func runDepartingWorkers(t *testing.T, seed uint64, random *rand.Rand, o interle
 		{stress.Destroy, stress.Return},
 		{stress.Destroy, stress.Return, stress.Fail},
 	}[random.IntN(3)]
+	o.Patience = patience
 	p := stress.NewDepartures(seed, stress.Options{Ranks: ranks, Events: 10, Longest: 40, Algorithms: []string{"direct", "ring"}}, ways...)
 	accounts := make([]*stress.Account, ranks)
 	isBeside := random.IntN(4) == 0
@@ -159,9 +160,10 @@ func checkDeparted(p *stress.Departures, accounts []*stress.Account, err error) 
 
 	_, isLost := errors.AsType[*dist.PeerLostError](err)
 	_, isAborted := errors.AsType[*dist.AbortedError](err)
+	_, isUnfinished := errors.AsType[*ccl.UnfinishedError](err)
 	switch {
 	case err == nil && !fails, fails && errors.Is(err, errEnough):
-	case err != nil && drains && (isLost || isAborted || strings.Contains(err.Error(), "not ended")):
+	case err != nil && drains && (isLost || isAborted || isUnfinished):
 	default:
 		return fmt.Errorf("Spawn returns %v", err)
 	}
@@ -382,9 +384,16 @@ func (j *workers) check() error {
 		if rank != j.by && j.errs[rank] == nil && !canSucceed {
 			return fmt.Errorf("rank %d has no error", rank)
 		}
-		if err := j.checkNames(rank); err != nil {
-			return err
-		}
+	}
+	hasCause := func(rank int) bool {
+		isStuck := slices.ContainsFunc(of, func(e *dist.RankError) bool {
+			_, isStuck := errors.AsType[*dist.StuckError](e.Err)
+			return e.Rank == rank && isStuck
+		})
+		return j.hasCause(rank) || j.isLate && isStuck && errors.Is(j.errs[rank], dist.ErrNotInitialized) // Spawn has ended before
+	}
+	if err := checkBlame(j.errs, hasCause); err != nil {
+		return err
 	}
 	if canSucceed {
 		return nil
@@ -401,6 +410,11 @@ func (j *workers) shared() int {
 		}
 	}
 	return 0
+}
+
+// waits reports whether timeouts fall due.
+func (j *workers) waits() bool {
+	return slices.Contains([]end{waitsAbsent, endsLate, endsStuck}, j.end)
 }
 
 func (j *workers) isAbsent() bool {
@@ -436,57 +450,19 @@ func (j *workers) rankErrors() (of []*dist.RankError, err error) {
 	return of, nil
 }
 
-// checkNames checks that the error of a rank names the rank that ended, or one whose own error does.
-func (j *workers) checkNames(rank int) error {
+// hasCause reports whether the error of a rank is of what goes wrong in the job.
+func (j *workers) hasCause(rank int) bool {
 	err := j.errs[rank]
-	if err == nil || rank == j.by {
-		return nil
+	late := timeoutOf(err)
+	switch {
+	case rank == j.by && j.end != endsNormally:
+		return true
+	case j.end == endsCanceled && errors.Is(err, context.Canceled):
+		return true
 	}
-	_, isTimeout := errors.AsType[*dist.TimeoutError](err)
-	isTimeout = isTimeout || errors.Is(err, context.DeadlineExceeded) // in NewGroup, of a rank that is slow by itself
-	if j.isLate && (isTimeout || errors.Is(err, dist.ErrNotInitialized)) || j.end == endsCanceled && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	for _, named := range namedRanks(err) {
-		if named == j.by || named != rank && named >= 0 && named < j.ranks && j.errs[named] != nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("the error of rank %d names ranks %d: %w", rank, namedRanks(err), err)
-}
-
-// namedRanks returns the ranks of the job that an error names.
-func namedRanks(err error) (ranks []int) {
-	if aborted, ok := errors.AsType[*dist.AbortedError](err); ok {
-		ranks = append(ranks, aborted.By)
-	}
-	if lost, ok := errors.AsType[*dist.PeerLostError](err); ok {
-		ranks = append(ranks, lost.Rank)
-	}
-	if late, ok := errors.AsType[*dist.TimeoutError](err); ok {
-		ranks = append(ranks, slices.Concat(late.Missing, late.Behind)...)
-	}
-	if differ, ok := errors.AsType[*ccl.MismatchError](err); ok {
-		for _, v := range differ.Values {
-			if v.Outcome == transport.OutcomeRejected {
-				ranks = append(ranks, v.Ranks...)
-			}
-		}
-	}
-
-	var members []int // of the group whose ranks these are
-	group := interface{ JobRanks() []int }(nil)
-	if failed, ok := errors.AsType[*dist.CollectiveFailedError](err); ok {
-		members = failed.GlobalRanks
-	} else if errors.As(err, &group) {
-		members = group.JobRanks()
-	}
-	for i, r := range ranks {
-		if members != nil {
-			ranks[i] = members[r]
-		}
-	}
-	return ranks
+	_, isOfOther := errors.AsType[*dist.AbortedError](err)
+	isSlow := errors.Is(err, context.DeadlineExceeded) && !isOfOther // by itself, in NewGroup
+	return j.isLate && (isSlow || late != nil && late.After == spawnTimeout)
 }
 
 // checkFirst checks the first error of Spawn, which is the cause.

@@ -30,6 +30,7 @@ func runTraining(t *testing.T, seed uint64, o interleave.Options) (interleave.Re
 		defer func() { _ = os.Remove(j.path) }()
 	}
 
+	o.Patience = patience
 	r := interleave.Run(t, o, j.spawn)
 	if r.Finding != nil {
 		return r, nil
@@ -467,10 +468,10 @@ func clip(grads [][]float32) {
 
 // check returns what is wrong with how the job has ended.
 func (j *training) check() error {
-	for rank, err := range j.errs {
-		if err := j.checkError(rank, err); err != nil {
-			return err
-		}
+	if err := j.checkErrors(); err != nil {
+		return err
+	}
+	for rank := range j.errs {
 		if err := j.checkWeights(rank); err != nil {
 			return err
 		}
@@ -481,25 +482,17 @@ func (j *training) check() error {
 	return nil
 }
 
-// checkError checks that a rank has an error exactly if it must, and that it names a rank.
-func (j *training) checkError(rank int, err error) error {
-	switch {
-	case j.fault == noFault && err != nil:
-		return fmt.Errorf("rank %d: %w", rank, err)
-	case rank == j.by && j.fault != cancelsStep:
-		return nil
-	case err == nil && j.fault != noFault && j.fault != cancelsStep:
-		return fmt.Errorf("rank %d has no error", rank)
-	case err == nil, rank == j.by:
-		return nil
-	}
-
-	for _, named := range namedRanks(err) {
-		if named == j.by || named != rank && named >= 0 && named < j.ranks && j.errs[named] != nil {
-			return nil
+// checkErrors checks that a rank has an error exactly if it must, and that errors lead to the fault.
+func (j *training) checkErrors() error {
+	for rank, err := range j.errs {
+		switch {
+		case j.fault == noFault && err != nil:
+			return fmt.Errorf("rank %d: %w", rank, err)
+		case err == nil && j.fault != noFault && j.fault != cancelsStep:
+			return fmt.Errorf("rank %d has no error", rank)
 		}
 	}
-	return fmt.Errorf("the error of rank %d names ranks %d: %w", rank, namedRanks(err), err)
+	return checkBlame(j.errs, func(rank int) bool { return j.fault != noFault && rank == j.by })
 }
 
 // checkWeights checks that a rank has made the steps before the fault, all ranks the same, and that

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -40,7 +40,10 @@ type Outcome struct {
 	By     []int  // or AbortedError with this one,
 	Left   []int  // or TimeoutError of a receive from any rank, with these that have left
 	Late   []int  // or TimeoutError with these that are missing or behind
+	Queued bool   // or TimeoutError that names none: an earlier call of the rank still ran
 	Failed bool   // the group had failed by then
+
+	idle time.Duration // since the outcome before
 }
 
 func (o *Outcome) ok() bool { return o.Err == "" }
@@ -62,6 +65,8 @@ type Account struct {
 	Violations []string   // violations that the rank has seen by itself
 
 	isStalled bool
+	stalledAt int64     // in nanoseconds
+	noted     time.Time // when the last outcome was noted
 	mu        interleave.Mutex
 	works     []*started
 	looks     []func()
@@ -139,7 +144,14 @@ func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
 	untouched := e.untouched
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
+	now := time.Now()
+	if !a.noted.IsZero() {
+		o.idle = now.Sub(a.noted)
+	}
+	a.noted = now
 	a.Outcomes = append(a.Outcomes, o)
+
 	e.what = o
 	if untouched != nil {
 		a.looks = append(a.looks, func() {
@@ -176,6 +188,7 @@ func (o *Outcome) blame(g *group, err error) {
 		for _, r := range slices.Concat(e.Missing, e.Behind) {
 			o.Late = append(o.Late, rank(r)...)
 		}
+		o.Queued = o.Late == nil
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)
 	}
@@ -258,8 +271,17 @@ func (c *checking) report(rank int, format string, args ...any) {
 }
 
 // isLate reports whether a rank has stood still for longer than calls wait.
-func (c *checking) isLate() bool {
-	return slices.ContainsFunc(c.accounts, func(a *Account) bool { return a.isStalled })
+func (c *checking) isLate() bool { return c.stalledAt() < math.MaxInt64 }
+
+// stalledAt returns when the first rank began to stand still.
+func (c *checking) stalledAt() int64 {
+	at := int64(math.MaxInt64)
+	for _, a := range c.accounts {
+		if a.isStalled {
+			at = min(at, a.stalledAt)
+		}
+	}
+	return at
 }
 
 func (o *Outcome) String() string {
@@ -301,18 +323,27 @@ func (c *checking) names(a *Account, o *Outcome) {
 			}
 		}
 	case o.Late != nil:
-		isLate := func(r int) bool { return r >= 0 && c.accounts[r].isStalled }
-		// A rank may be missing in one group because it waits for a late one in another, or in a
-		// message because it waits in a call.
-		isCertain := o.Kind == Call && len(c.program.groups) == 1
-		if !slices.ContainsFunc(o.Late, isLate) && (isCertain || !c.isLate()) {
-			c.report(a.Rank, "names: %v names no rank that was late", o)
+		for _, r := range o.Late {
+			if a.isStalled { // it has missed what came meanwhile
+				break
+			}
+			if r < 0 || !c.accounts[r].isStalled && !c.waitedElsewhere(r, o) {
+				c.report(a.Rank, "names: %v names rank %d of the job, which was not late", o, r)
+			}
 		}
-	case c.isLate() && strings.Contains(o.Err, "still runs: timed out"): // behind a call that waits for a rank
-	case c.isLate() && o.Kind != Call: // a receive may get the message of one that has timed out
+	case o.Queued && o.Kind == Call && c.isLate() && (a.isStalled || o.idle > time.Second || c.waitedElsewhere(a.Rank, o)):
 	default:
 		c.report(a.Rank, "names: %v is not an error of a departure", o)
 	}
+}
+
+// waitedElsewhere reports whether a rank has waited for something else than o, while some rank
+// stood still: it was late because another rank was.
+func (c *checking) waitedElsewhere(rank int, o *Outcome) bool {
+	return c.isLate() && slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
+		isSame := other.Kind == Call && other.Event == o.Event && other.Group == o.Group
+		return !isSame && (other.Late != nil || other.idle > time.Second)
+	})
 }
 
 // calls checks the collectives of a group: all ranks make a call in the same event.
@@ -330,7 +361,7 @@ func (c *checking) calls(g *group) {
 			byEvent[o.Event][rank] = o
 		}
 	}
-	whole := !c.isLate()       // so far all ranks have made all calls, and none has left during one
+	whole := true              // so far all ranks have made all calls, and none has left during one
 	failed := map[int]string{} // by rank: why it makes no further call
 	for _, event := range slices.Sorted(maps.Keys(byEvent)) {
 		of := byEvent[event]
@@ -353,7 +384,7 @@ func (c *checking) calls(g *group) {
 				}
 			}
 
-			if !o.ok() && whole {
+			if !o.ok() && whole && c.endedBefore(of, rank) {
 				c.report(rank, "torn: %v failed, and all ranks made it, and none left before its own had ended", o)
 			}
 		}
@@ -363,6 +394,17 @@ func (c *checking) calls(g *group) {
 			}
 		}
 	}
+}
+
+// endedBefore reports whether the parts of all other ranks in a call had ended before any rank
+// stood still.
+func (c *checking) endedBefore(of map[int]*Outcome, rank int) bool {
+	for other, o := range of {
+		if other != rank && o.At > c.stalledAt() {
+			return false
+		}
+	}
+	return true
 }
 
 // dropped reports whether a call or a send was not made because the rank's worker returned
@@ -401,8 +443,14 @@ func (c *checking) messages() {
 		l := a.Left[o.Group]
 		// A receive from any rank ends when one has died, whichever would have sent.
 		ofAnother := o.Lost != nil && o.Lost[0] != o.From && o.Lost[0] >= 0 && c.accounts[o.Lost[0]].Way == Kill
-		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && !ofAnother && !c.isLate() && (l == nil || o.At <= l.Started) {
+		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && !ofAnother && !c.mayMiss(a, s, o) && (l == nil || o.At <= l.Started) {
 			c.report(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
 		}
 	})
+}
+
+// mayMiss reports whether a receive may have ended before a message came that was sent: a rank
+// stood still, either one of the two or before the message was sent.
+func (c *checking) mayMiss(receiver *Account, sent, received *Outcome) bool {
+	return c.isLate() && (receiver.isStalled || c.accounts[received.From].isStalled || sent.At > c.stalledAt())
 }
