@@ -22,7 +22,7 @@ import (
 const batch, small, limit, rate, momentum = 128, 16, 0.5, 0.2, 0.9
 
 func main() {
-	path, epochs := flag.String("checkpoint", "digits.checkpoint", "`file`"), flag.Int("epochs", 5, "`passes` over the digits")
+	path, epochs := flag.String("checkpoint", "digits.json", "`file`"), flag.Int("epochs", 5, "`passes` over the digits")
 	flag.Parse()
 	if err := run(*path, *epochs); err != nil {
 		log.Fatal(err)
