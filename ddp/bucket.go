@@ -19,7 +19,7 @@ type Bucket[T Float] struct {
 	Shapes     [][]int           // of the parameters
 	Gradients  []T               // the gradients of all of them, then Finish's result
 	Comm       *ccl.Communicator // the group of the Reducer
-	Op         ccl.Op            // Avg; Sum within Join, which divides after Finish
+	Op         ccl.Op            // Avg; Sum where Join divides after Finish
 	State      any               // the hook's own
 }
 

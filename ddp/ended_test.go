@@ -78,7 +78,7 @@ func callEnded(r *ddp.Reducer) error {
 	stepped := ddp.Step(bg, r, func(ddp.Part[float64]) { called = true })
 	path := filepath.Join(os.TempDir(), fmt.Sprint("goccl-ddp-ended-", os.Getpid()))
 	for name, err := range map[string]error{
-		"Wait": r.Wait(bg), "NoSync": r.NoSync(f), "Join": r.Join(bg, f), "ClipGradNorm": clipped,
+		"Wait": r.Wait(bg), "NoSync": r.NoSync(f), "Join": r.Join(bg, f), "disabled": r.JoinWith(bg, ddp.JoinOptions{Disable: true}, f), "ClipGradNorm": clipped,
 		"Save": r.Save(bg, path, nil), "Load": r.Load(bg, path, nil), "Step": stepped, "AverageParameters": r.AverageParameters(bg),
 		"NewOptimizerState": state, "NewOuter": outer,
 	} {

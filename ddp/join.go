@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -11,11 +12,14 @@ import (
 // join is the state of Join.
 type join struct {
 	isOn   bool
-	trains []uint8 // by rank: 1 if it trains in this step
-	last   []uint8 // the same of the step before
+	opts   JoinOptions
+	early  *EarlyTerminationError // that Wait has returned
+	trains []uint8                // by rank: 1 if it trains in this step
+	last   []uint8                // the same of the step before
 }
 
-// Join runs training that may have a different number of steps on each rank (torch's Join).
+// Join runs training that may have a different number of steps on each rank (torch's Join, whose
+// options JoinWith has).
 //
 // train makes this rank's steps. After it has returned, this rank takes part in the steps of the
 // others without gradients until all ranks are done. The mean of a step is over the ranks that
@@ -33,11 +37,45 @@ type join struct {
 // NoSync, in a step that has begun, and with Options.Shard; then train is not called. After the end
 // of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer) Join(ctx context.Context, train func() error) error {
+	return r.JoinWith(ctx, JoinOptions{}, train)
+}
+
+// JoinOptions are the choices of JoinWith; the zero value has those of Join. They have the names
+// that torch gives them, and are the same on all ranks.
+type JoinOptions struct {
+	// DivideByInitialWorldSize makes the mean of a step one over all ranks (torch's default): those
+	// that are done count as zeros.
+	DivideByInitialWorldSize bool
+
+	// ThrowOnEarlyTermination ends the training of all ranks with the first one's. In the step in
+	// which that trains no more, Wait on those that do, and JoinWith on all, return
+	// *EarlyTerminationError. Parameters stay as they are, and the Reducer can be used as before.
+	ThrowOnEarlyTermination bool
+
+	// Disable calls train and does nothing else, for ranks of which all have equally many steps
+	// (enable=False of torch).
+	Disable bool
+}
+
+// EarlyTerminationError says that ranks are done before others, and that JoinWith ends there.
+type EarlyTerminationError struct {
+	Ranks []int // those that are done, in the Reducer's group
+}
+
+func (e *EarlyTerminationError) Error() string {
+	return fmt.Sprintf("ddp: the ranks %d are done before others, and ThrowOnEarlyTermination ends Join there", e.Ranks)
+}
+
+// JoinWith is Join with choices.
+func (r *Reducer) JoinWith(ctx context.Context, opts JoinOptions, train func() error) error {
 	if err := r.retain("Join"); err != nil {
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.beginJoin(); err != nil {
+	if opts.Disable {
+		return train()
+	}
+	if err := r.beginJoin(opts); err != nil {
 		return r.comm.Reject(ctx, err)
 	}
 
@@ -59,7 +97,7 @@ func (r *Reducer) Join(ctx context.Context, train func() error) error {
 var errTrainPanicked = errors.New("ddp: train has not returned to Join: it has panicked, or ended its goroutine")
 
 // beginJoin begins Join, unless another method that has not ended is in its way.
-func (r *Reducer) beginJoin() error {
+func (r *Reducer) beginJoin(opts JoinOptions) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -74,17 +112,19 @@ func (r *Reducer) beginJoin() error {
 	if err := r.checkBetweenSteps("Join"); err != nil {
 		return err
 	}
-	r.join.last = make([]uint8, r.comm.Size())
-	r.join.isOn = true
+	r.join = join{isOn: true, opts: opts, trains: r.join.trains, last: make([]uint8, r.comm.Size())}
 	return nil
 }
 
-// endJoin ends Join. If it has failed, so do the other ranks, which wait for this one.
+// endJoin ends Join. If it has failed, so do the other ranks, which wait for this one, unless all
+// have returned from the same step.
 func (r *Reducer) endJoin(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.comm.Abort(err)
+		if r.join.early == nil {
+			r.comm.Abort(err)
+		}
 		r.awaitAll()
 		r.endStep()
 		r.mark(failed)
@@ -102,6 +142,8 @@ func (r *Reducer) checkTrained() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case r.join.early != nil: // train has not returned it
+		return r.join.early
 	case r.step.mistake != nil:
 		return r.step.mistake
 	case r.step.hasBegun || slices.Contains(r.noSync.accumulated, true):
@@ -114,8 +156,24 @@ func (r *Reducer) checkTrained() error {
 func (r *Reducer) countRanks(training uint8) {
 	r.step.counting = new(ccl.Work) // has the error as well
 	_ = ccl.AllGather(context.Background(), r.comm, []uint8{training}, r.join.trains,
-		ccl.WithLabel("join"), ccl.WithKey("ddp join"), ccl.WithWork(r.step.counting))
+		ccl.WithLabel("join"), ccl.WithKey(r.join.opts.key()), ccl.WithWork(r.step.counting))
 }
+
+// key returns what all ranks must have in common.
+func (o *JoinOptions) key() string {
+	switch {
+	case o.DivideByInitialWorldSize && o.ThrowOnEarlyTermination:
+		return "ddp join, DivideByInitialWorldSize, ThrowOnEarlyTermination"
+	case o.DivideByInitialWorldSize:
+		return "ddp join, DivideByInitialWorldSize"
+	case o.ThrowOnEarlyTermination:
+		return "ddp join, ThrowOnEarlyTermination"
+	}
+	return "ddp join"
+}
+
+// sumsGradients reports whether buckets are summed, and divided by the number of ranks that train.
+func (r *Reducer) sumsGradients() bool { return r.join.isOn && !r.join.opts.DivideByInitialWorldSize }
 
 // awaitCount returns how many ranks train in this step, and one of them.
 func (r *Reducer) awaitCount(ctx context.Context) (trains, root int, err error) {
@@ -129,7 +187,23 @@ func (r *Reducer) awaitCount(ctx context.Context) (trains, root int, err error) 
 		trains += int(t)
 	}
 	copy(r.join.last, r.join.trains)
+
+	if r.join.opts.ThrowOnEarlyTermination && trains < r.comm.Size() {
+		r.terminate()
+	}
 	return trains, slices.Index(r.join.trains, 1), nil
+}
+
+// terminate makes Wait end Join. All ranks complete the step first, so that their group lives on.
+func (r *Reducer) terminate() {
+	e := &EarlyTerminationError{}
+	for rank, t := range r.join.trains {
+		if t == 0 {
+			e.Ranks = append(e.Ranks, rank)
+		}
+	}
+	r.join.early = e
+	r.step.noteMistake(e)
 }
 
 // follow takes part in a step of the other ranks, if some rank still trains.

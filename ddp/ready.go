@@ -143,7 +143,7 @@ func (r *Reducer) start(b *bucket) {
 		}
 	}()
 	op := ccl.Avg
-	if r.join.isOn {
+	if r.sumsGradients() {
 		op = ccl.Sum
 	}
 	b.work = b.start(op)

@@ -46,6 +46,9 @@ func (r *Reducer) begin() {
 	r.mark(backward)
 	clear(r.unused.used)
 	if r.join.isOn {
+		if r.join.early != nil { // train goes on, and no other rank does
+			r.comm.Abort(r.join.early)
+		}
 		r.countRanks(1)
 	}
 

@@ -143,7 +143,7 @@ func (r *Reducer) finishBuckets(ctx context.Context, trains int) error {
 		if err := b.finish(); err != nil {
 			return r.bucketError(i, err)
 		}
-		if r.join.isOn {
+		if r.sumsGradients() {
 			b.divide(trains)
 		}
 	}
