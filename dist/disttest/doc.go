@@ -24,5 +24,6 @@
 //
 // A test fails with the first seed whose ranks return an error, panic, wait for each other for
 // ever, or leave goroutines, or in which the race detector finds a race. It prints where the ranks
-// are in the program, and the command that runs this seed again.
+// are in the program, and the command that runs this seed again. Then it runs the seed once more,
+// and shows the lines of the program in the order in which the ranks, as columns, reached them.
 package disttest

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func TestFindsWhatRanksShare(t *testing.T) {
 		return nil
 	})
 	require.ErrorContains(t, err, "rank 0: the loss is that of rank ")
-	require.Regexp(t, `\nagain: go test( -race)? -tags interleave -run '\^TestFindsWhatRanksShare\$' \S+/dist/disttest -args -goccl.seed \d+ -goccl.count 1$`, err.Error())
+	require.Regexp(t, `\nagain: go test( -race)? -tags interleave -run '\^TestFindsWhatRanksShare\$' \S+/dist/disttest -args -goccl.seed \d+ -goccl.count 1\n`, err.Error())
 }
 
 // Ranks that wait for each other for ever are found at once.
@@ -51,6 +52,21 @@ func TestFindsWaitsInACircle(t *testing.T) {
 	require.ErrorContains(t, err, "no goroutine can go on: each waits for another one")
 	require.ErrorContains(t, err, "rank 0 is in dist.Recv at disttest/found_test.go:")
 	require.ErrorContains(t, err, "rank 1 is in dist.Recv at disttest/found_test.go:")
+}
+
+// A failure shows where each rank has been, in columns.
+func TestShowsLines(t *testing.T) {
+	err := find(t, 2, withGroup(func(rank int) error {
+		if rank == 1 {
+			return errors.New("no data") // its peer waits
+		}
+		return sum()
+	}))
+	require.ErrorContains(t, err, "seed 1: rank 1: no data")
+	_, picture, _ := strings.Cut(err.Error(), "\nlines in the order in which the ranks have reached them")
+	require.Regexp(t, `\n +rank 0 +rank 1\n`, picture)
+	require.Regexp(t, `\n[\d ]    found_test.go:\d+ func sum\(\) error \{ return dist.AllReduce\(.*(\n|$)`, picture)
+	require.Regexp(t, `\n[\d ] {60,}found_test.go:\d+ if err := dist.InitProcessGroup\(.*\n`, picture)
 }
 
 // withGroup is a worker that calls f in the default group.
@@ -133,7 +149,7 @@ func TestFindsWhatNoSeedOrders(t *testing.T) {
 				require.ErrorContains(t, err, want)
 			}
 			require.Regexp(t, `^seed \d+: `, err.Error())
-			require.Regexp(t, `\nagain: go test .* -goccl.seed \d+ -goccl.count 1$`, err.Error())
+			require.Regexp(t, `\nagain: go test .* -goccl.seed \d+ -goccl.count 1(\n|$)`, err.Error())
 		})
 	}
 }

@@ -18,7 +18,7 @@ func Seeds(t *testing.T, ranks int, worker func(ctx context.Context, rank int) e
 
 func find(t *testing.T, ranks int, worker func(ctx context.Context, rank int) error) error {
 	t.Helper()
-	return underseeds.Find(t, func(uint64) error {
+	return underseeds.Find(t, false, func(uint64) error {
 		return dist.Spawn(func(ctx context.Context, rank int) error {
 			underseeds.Label(rank)
 			return worker(ctx, rank)

@@ -30,6 +30,10 @@ type Options struct {
 	IsRecorded bool // Result.Choices is wanted
 	IsTraced   bool // Result.Trace is wanted
 
+	// IsProgram reports whether a function is the program's. Then Result.Trace has no steps, but the
+	// lines of the program in the order in which its goroutines reach them.
+	IsProgram func(runtime.Frame) bool
+
 	explorer *explorer
 	name     string // of the test
 }
@@ -152,7 +156,7 @@ func newScheduler(o *Options) *scheduler {
 		o.Limit = 1_000_000
 	}
 	if o.IsTraced {
-		s.trace = &trace{}
+		s.trace = &trace{isProgram: o.IsProgram}
 	}
 	s.choose = newChooser(o)
 	if o.IsRecorded {

@@ -154,7 +154,7 @@ func (s *scheduler) pick(me *task) *task {
 		case advanceClock:
 			s.hash = (s.hash ^ most) * prime
 			s.calendar.advance(s.picks)
-			if s.trace != nil {
+			if s.trace != nil && s.calendar.endedAt.IsZero() {
 				s.trace.add(nil, advanceClock)
 			}
 			continue

@@ -35,7 +35,7 @@ func (s Action) String() string {
 
 // stack has the callers of a step.
 type stack struct {
-	callers [10]uintptr
+	callers [32]uintptr
 	depth   int
 }
 
@@ -50,6 +50,10 @@ type trace struct {
 	end     int
 	start   time.Time
 	files   map[string][]string // the lines of source files
+
+	// isProgram selects what is shown of a goroutine: the lines of the program that it reaches. Nil:
+	// each step, and the function that has called this package.
+	isProgram func(runtime.Frame) bool
 }
 
 type moment struct {
@@ -74,10 +78,10 @@ func (r *trace) add(t *task, e event) {
 	r.end++
 }
 
-func (r *trace) steps() []Action {
+func (r *trace) steps() (steps []Action) {
 	r.files = map[string][]string{}
-	steps := make([]Action, r.end)
-	for i := range steps {
+	reached := map[int]string{} // by task
+	for i := range r.moments[:r.end] {
 		m := &r.moments[i]
 		step := Action{Task: m.task, Label: m.label}
 
@@ -90,20 +94,42 @@ func (r *trace) steps() []Action {
 		default:
 			file, line := "", 0
 			step.isTurn = true
-			step.What, file, line = m.at.find()
+			step.What, file, line = m.at.find(r.isProgram)
 			step.Where, step.Line = position(file, line), r.read(file, line)
 		}
-		steps[i] = step
+
+		n := len(steps)
+		switch {
+		case r.isProgram == nil:
+		case m.event != advanceClock && (step.Where == "" || step.Where == reached[m.task]):
+			continue
+		case m.event == advanceClock && n > 0 && steps[n-1].Task < 0:
+			steps = steps[:n-1]
+		}
+		reached[m.task] = step.Where
+		steps = append(steps, step)
 	}
 	return steps
 }
 
-// find returns the function of this package that was called, and from where.
-func (c *stack) find() (function, file string, line int) {
+// find returns the function of this package that was called, and from where. With isProgram it is
+// from which line of the program, "" if from none.
+func (c *stack) find(isProgram func(runtime.Frame) bool) (function, file string, line int) {
 	const prefix = "internal/interleave."
 	frames := runtime.CallersFrames(c.callers[:c.depth])
 	for {
 		frame, more := frames.Next()
+
+		if isProgram != nil {
+			if frame.Function != "" && isProgram(frame) {
+				return "", frame.File, frame.Line
+			}
+			if !more {
+				return "", "", 0
+			}
+			continue
+		}
+
 		_, name, isOwn := strings.Cut(frame.Function, prefix)
 		if strings.HasSuffix(name, "task).run") || frame.Function == "" {
 			return function, "", 0 // a function of this package has started the goroutine
@@ -126,7 +152,7 @@ func (c *stack) describe() string {
 	if c.depth == 0 {
 		return ""
 	}
-	what, file, line := c.find()
+	what, file, line := c.find(nil)
 	return fmt.Sprintf(", %s at %s", what, position(file, line))
 }
 

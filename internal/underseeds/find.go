@@ -1,6 +1,7 @@
 package underseeds
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,8 +24,9 @@ var (
 var running sync.Mutex
 
 // Find runs the programs of the seeds that the flags select, and returns what is wrong with the
-// first that fails, also if it is t that has failed in it.
-func Find(t *testing.T, program func(seed uint64) error) error {
+// first that fails, also if it is t that has failed in it. One that prints nothing, isSilent, is
+// run again often, for a picture with few switches from rank to rank.
+func Find(t *testing.T, isSilent bool, program func(seed uint64) error) error {
 	t.Helper()
 	if interleave.IsOn {
 		running.Lock()
@@ -34,13 +36,19 @@ func Find(t *testing.T, program func(seed uint64) error) error {
 	hadFailed := t.Failed()
 	for i := range *count {
 		seed := *first + uint64(i)
-		err := run(t, seed, func() error { return program(seed) })
-		if err == nil && t.Failed() && !hadFailed {
-			err = errors.New("the test has failed, as the lines above say")
+		job := func() error { return program(seed) }
+		err := run(t, seed, job)
+		shown := ""
+
+		switch {
+		case t.Failed() && !hadFailed:
+			err = cmp.Or(err, errors.New("the test has failed, as the lines above say"))
+		case err == nil:
+			continue
+		default:
+			shown = picture(t, seed, isSilent, err, job)
 		}
-		if err != nil {
-			return fmt.Errorf("seed %d: %w\nagain: %s", seed, err, command(t.Name(), seed))
-		}
+		return fmt.Errorf("seed %d: %w\nagain: %s%s", seed, err, command(t.Name(), seed), shown)
 	}
 	return nil
 }
