@@ -2,6 +2,7 @@ package groupsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,7 +93,10 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	case hasCome(rank):
 		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
 	}
-	if err = transport.ContextError(ctx); err == nil {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) { // nobody waits here; the join that follows says for whom
+		err = transport.ContextError(ctx)
+	}
+	if err == nil {
 		err = r.CheckMembers(members, hasCome)
 	}
 	ep := m.seats[rank]

@@ -1,0 +1,71 @@
+//go:build interleave
+
+package seeds
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// A rank that stops at any step at which a group forms is named by the timeout of those that wait
+// for it, and gets theirs. In the new groups it is rank 1 as well.
+func TestStalledRankIsNamedWhereGroupsForm(t *testing.T) {
+	const stalled, ranks = 1, 3
+	for name, form := range map[string]func(ctx context.Context, c *ccl.Communicator) ([]*ccl.Communicator, error){
+		"NewGroup": func(ctx context.Context, c *ccl.Communicator) ([]*ccl.Communicator, error) {
+			made, err := c.NewGroup(ctx, []int{0, 1})
+			return []*ccl.Communicator{made}, err
+		},
+		"Split": func(ctx context.Context, c *ccl.Communicator) ([]*ccl.Communicator, error) {
+			made, err := c.Split(ctx, 0, -c.Rank())
+			return []*ccl.Communicator{made}, err
+		},
+		"Form": func(ctx context.Context, c *ccl.Communicator) ([]*ccl.Communicator, error) {
+			return c.Form(ctx, [][]int{{2, 1}, {0, 1}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for step := range 700 {
+				errs := make([]error, ranks)
+				r := interleave.Run(t, interleave.Options{Seed: uint64(step)}, func() {
+					interleave.At(1+step, func() { interleave.Stall(label(stalled), 90*time.Second) })
+					var end interleave.WaitGroup
+					end.Add(ranks)
+					each(local.New(ranks), func(rank int, ep transport.Endpoint) {
+						bg := context.Background()
+						g, err := ccl.New(bg, ep)
+						var made []*ccl.Communicator
+						if err == nil {
+							made, err = form(bg, g)
+						}
+						errs[rank] = err
+						end.Done()
+						end.Wait()
+						for _, c := range append(made, g) {
+							_ = c.Close()
+						}
+					})
+				})
+				if r.Finding != nil {
+					t.Fatalf("step %d: %v", step, r.Finding)
+				}
+				for rank, err := range errs {
+					_, isAborted := errors.AsType[*transport.AbortedError](err) // by a member that has timed out
+					late, ok := errors.AsType[*transport.TimeoutError](err)
+					isNamed := ok && slices.Contains(slices.Concat(late.Missing, late.Behind), stalled)
+					if err != nil && !isAborted && !isNamed {
+						t.Errorf("step %d, rank %d: %v", step, rank, err)
+					}
+				}
+			}
+		})
+	}
+}
