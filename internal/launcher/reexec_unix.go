@@ -49,6 +49,7 @@ func executeRank(keeper *os.File, program string, args []string) int {
 		return statusFailed
 	}
 
+	yieldMemory()
 	err := syscall.Exec(program, args, os.Environ())
 	fmt.Fprintf(os.Stderr, "goccl: %s cannot be executed: %v\n", program, err)
 	if errors.Is(err, fs.ErrNotExist) { // or its interpreter

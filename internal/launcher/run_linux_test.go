@@ -32,6 +32,7 @@ func init() {
 			}
 		}
 	}
+	programs["score"] = func([]string) { fmt.Println("score", outOfMemory()) }
 	// Prints its process group, and has a child in it.
 	programs["family"] = func([]string) {
 		fmt.Println("group", os.Getpid())
@@ -488,4 +489,19 @@ func TestDeadGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, isDead(group))
 	require.False(t, isDead(1<<30), "it has never been there")
+}
+
+// outOfMemory returns what the kernel adds to the memory of this process when it looks for one to end.
+func outOfMemory() int {
+	text, err := os.ReadFile(outOfMemoryScore)
+	if err != nil {
+		panic(err)
+	}
+	return number(strings.TrimSpace(string(text)))
+}
+
+// Where memory runs out the kernel ends a rank, and not the launcher, which says so.
+func TestRanksYieldMemory(t *testing.T) {
+	out, _ := run(t, testJob(3, "score"))
+	require.Equal(t, 3, strings.Count(out.String(), fmt.Sprintln("score", min(outOfMemory()+100, 1000))), out)
 }

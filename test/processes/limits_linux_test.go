@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,16 +83,34 @@ func makeGroup(t *testing.T, controller, limit string) (dir string) {
 	return dir
 }
 
-// inGroup makes a command, and what it starts, run in a new control group.
-func inGroup(t *testing.T, c *exec.Cmd, controller, limit string) {
+// killedIn returns how many processes of a control group the kernel has killed because its memory ran out.
+func killedIn(t *testing.T, dir string) (killed int) {
 	t.Helper()
-	dir := makeGroup(t, controller, limit)
+	for _, file := range []string{"memory.oom_control", "memory.events"} { // of version 1 and 2
+		text, _ := os.ReadFile(filepath.Join(dir, file))
+		if found := regexp.MustCompile(`(?m)^oom_kill (\d+)$`).FindSubmatch(text); found != nil {
+			n, err := strconv.Atoi(string(found[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("the control group does not count whom the kernel has killed")
+	return 0
+}
+
+// inGroup makes a command, and what it starts, run in a new control group.
+func inGroup(t *testing.T, c *exec.Cmd, controller, limit string) (dir string) {
+	t.Helper()
+	dir = makeGroup(t, controller, limit)
 	path := c.Path
 	if path == "/proc/self/exe" { // in a shell it is another one
 		path = program(t)
 	}
 	c.Args = slices.Concat([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, dir, path}, c.Args[1:])
 	c.Path = "/bin/sh"
+	return dir
 }
 
 // Where the control group has no room for the processes of a job, goccl run says so, and does not crash.

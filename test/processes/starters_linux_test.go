@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,7 +27,7 @@ func (g gocclRun) start(t *testing.T, o *outcome, culprit int, environment []str
 	t.Helper()
 	c := exec.Command(g.tool, "run", "-n", fmt.Sprint(failingRanks), program(t))
 	c.Env = environment
-	o.limitTo(t, c)
+	dir := o.limitTo(t, c)
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	ended := launch(t, c)
@@ -36,11 +37,11 @@ func (g gocclRun) start(t *testing.T, o *outcome, culprit int, environment []str
 		return "goccl run does not end", true
 	}
 	_, text, _ := strings.Cut(stderr.String(), "goccl: error: ")
-	headline, cause, _ := strings.Cut(text, "\n")
+	_, cause, _ := strings.Cut(text, "\n")
 	switch status := c.ProcessState.ExitCode(); {
 	case status != o.status:
 		return fmt.Sprintf("the exit status is %d, want %d\n%s", status, o.status, text), true
-	case !says(headline, o.headline, culprit):
+	case !o.saysOf(t, text, culprit, dir):
 		return fmt.Sprintf("want the headline %s\n%s", o.headline, text), true
 	case strings.Count(cause, "\n") > 15:
 		return "the error is long\n" + text, true
@@ -106,11 +107,25 @@ func (torchrun) start(t *testing.T, o *outcome, culprit int, environment []strin
 }
 
 // limitTo makes a command run in the control group of the outcome, if that limits all of it.
-func (o *outcome) limitTo(t *testing.T, c *exec.Cmd) {
+func (o *outcome) limitTo(t *testing.T, c *exec.Cmd) (dir string) {
 	t.Helper()
 	if o.group == "memory" {
-		inGroup(t, c, o.group, o.limit)
+		dir = inGroup(t, c, o.group, o.limit)
 	}
+	return dir
+}
+
+// saysOf reports whether what goccl run says of a job in a control group has the headline. If the kernel has killed several ranks there,
+// one after another before the memory of the first was free, it has their reason, and the culprit is one of them.
+func (o *outcome) saysOf(t *testing.T, text string, culprit int, dir string) bool {
+	t.Helper()
+	headline, _, _ := strings.Cut(text, "\n")
+	if dir == "" || killedIn(t, dir) < 2 {
+		return says(headline, o.headline, culprit)
+	}
+	_, reason, _ := strings.Cut(o.headline, "(killed)")
+	killed := regexp.MustCompile(fmt.Sprintf(`ranks? (\d+, )*%d\b.*SIGKILL \(killed\)`, culprit))
+	return says(headline, reason, culprit) && killed.MatchString(text)
 }
 
 // torchError returns the message and the time, in seconds, of a rank that has failed. Of one without a file it is
