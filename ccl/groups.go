@@ -128,6 +128,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			err = failed
 			aborted, ok := errors.AsType[*transport.AbortedError](err)
 			isOwn = ok && aborted.By == slices.Index(members, c.engine.rank) || !ok && errors.Is(err, context.Canceled)
+			interleave.Step()
 			giveUp(errors.New(initializationCause(err).Error())) // the ranks in it are those of this group
 		}
 	}

@@ -105,9 +105,11 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 		for ctx.Err() == nil {
 			switch interleave.FirstOfThree(m.decided, ctx.Done(), interleave.After(endedPause)) {
 			case 0: // the worker may end meanwhile
+				interleave.Step()
 				cancel(nil)
 			case 2:
 				if ended := endedRank(launched); ended != nil { // the transport knows whether it had joined before
+					interleave.Step()
 					cancel(ended)
 				}
 			}

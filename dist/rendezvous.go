@@ -54,6 +54,7 @@ func newRendezvous(j *job) *rendezvous {
 
 // isOver reports whether the outcome is decided.
 func (m *rendezvous) isOver() bool {
+	interleave.Step()
 	select {
 	case <-m.decided:
 		return true

@@ -205,6 +205,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		r.reportWorker(cmp.Or(err, r.drained)) // before the peers learn of it
 		r.writeFlight(err)
 		if first, _ := r.end(err); first != nil && first.Rank == r.number {
+			interleave.Step()
 			cancel(first) // after the groups have failed: their failure is what calls with ctx return
 		}
 	}()

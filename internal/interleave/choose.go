@@ -32,11 +32,19 @@ type walk struct {
 func newWalk(seed uint64, isLate bool) *walk {
 	w := &walk{random: random(seed)}
 	w.switches = 1 << w.random.draw(6)
-	if isLate {
-		w.clock = 64 << w.random.draw(6)
-	}
+	w.clock = w.random.drawClock(isLate)
 	w.polls = 1 << (2 + w.random.draw(6))
 	return w
+}
+
+// drawClock draws once in how many steps the clock advances.
+//
+//go:norace
+func (r *random) drawClock(isLate bool) int {
+	if !isLate {
+		return 0
+	}
+	return 64 << r.draw(6)
 }
 
 //go:norace
@@ -152,11 +160,13 @@ type priorities struct {
 	random  random
 	changes [4]int // the picks at which the running task becomes the last
 	lowest  uint32
+	clock   int // once in so many steps the clock advances; 0: only when no task can go on
 }
 
 //go:norace
-func newPriorities(seed uint64, picks int) *priorities {
+func newPriorities(seed uint64, picks int, isLate bool) *priorities {
 	p := &priorities{random: random(seed), lowest: 1 << 16}
+	p.clock = p.random.drawClock(isLate)
 	for i := range p.changes {
 		p.changes[i] = p.random.draw(picks)
 	}
@@ -165,6 +175,9 @@ func newPriorities(seed uint64, picks int) *priorities {
 
 //go:norace
 func (p *priorities) choose(s *scheduler, me *task) (*task, event) {
+	if p.random.isOnce(p.clock) && s.calendar.canAdvance() {
+		return nil, advanceClock
+	}
 	for i := range p.changes {
 		if p.changes[i] == s.picks && me != nil {
 			p.lowest--

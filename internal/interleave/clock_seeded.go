@@ -216,6 +216,14 @@ type afterContext struct {
 //go:norace
 func (w *afterContext) isTrue() bool { return w.wasStopped || isOpen(w.done) }
 
+// awaitsContext reports whether the task waits for the end of a context that may still come.
+//
+//go:norace
+func (t *task) awaitsContext() bool {
+	_, ok := t.until.(*afterContext)
+	return ok
+}
+
 //go:norace
 func (w *afterContext) begin(s *scheduler) bool {
 	s.current.isBackground = w.wasStopped

@@ -82,6 +82,7 @@ func (m *Mutex) TryLock() bool {
 func (m *Mutex) Unlock() {
 	if m.give() {
 		m.real.Unlock()
+		stepAfter()
 	}
 }
 
@@ -136,6 +137,7 @@ func (m *RWMutex) Lock() {
 func (m *RWMutex) Unlock() {
 	if m.give() {
 		m.real.Unlock()
+		stepAfter()
 	}
 }
 
@@ -153,6 +155,7 @@ func (m *RWMutex) RLock() {
 func (m *RWMutex) RUnlock() {
 	if m.exit() {
 		m.real.RUnlock()
+		stepAfter()
 	}
 }
 

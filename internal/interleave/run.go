@@ -35,6 +35,7 @@ type Options struct {
 	IsProgram func(runtime.Frame) bool
 
 	explorer *explorer
+	hasAfter bool // a step also follows a store and an unlock
 	name     string // of the test
 }
 
@@ -158,6 +159,9 @@ func newScheduler(o *Options) *scheduler {
 	if o.IsTraced {
 		s.trace = &trace{isProgram: o.IsProgram}
 	}
+
+	afters := random(o.Seed ^ prime)
+	o.hasAfter = o.explorer == nil && afters.isOnce(2)
 	s.choose = newChooser(o)
 	if o.IsRecorded {
 		s.choose = &recorder{chooser: s.choose}
@@ -191,7 +195,7 @@ func newChooser(o *Options) chooser {
 	case o.Choices != nil:
 		return &steady{choices: o.Choices}
 	case o.Seed%4 == 3:
-		return newPriorities(o.Seed, 1<<(8+o.Seed/4%8))
+		return newPriorities(o.Seed, 1<<(8+o.Seed/4%8), o.IsLate)
 	}
 	return newWalk(o.Seed, o.IsLate)
 }
@@ -243,7 +247,7 @@ func (s *scheduler) findLeaks() {
 	isLeak := false
 	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
-		isLeak = isLeak || t != nil && !t.isBackground && !t.isKilled
+		isLeak = isLeak || t != nil && !t.isKilled && (!t.isBackground || t.awaitsContext())
 	}
 	for i := range s.calendar.dues[:s.calendar.end] {
 		t := s.calendar.dues[i].timer
@@ -261,7 +265,7 @@ func (s *scheduler) describe() (texts []string, goroutines []Goroutine) {
 	texts, goroutines = make([]string, 0, s.count), make([]Goroutine, 0, s.count)
 	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
-		if t == nil || t.isBackground && s.calendar.endedAt.IsZero() {
+		if t == nil || t.isBackground && !t.awaitsContext() && s.calendar.endedAt.IsZero() {
 			continue
 		}
 		texts, goroutines = append(texts, t.describe()), append(goroutines, Goroutine{t.id, t.label})

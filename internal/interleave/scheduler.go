@@ -74,6 +74,16 @@ func step() {
 	}
 }
 
+// stepAfter is a step behind a store or an unlock, in every other seed. Without it the store comes
+// together with what follows it up to the next step, and nobody sees one without the other.
+//
+//go:norace
+func stepAfter() {
+	if s := running; s != nil && s.options.hasAfter {
+		s.step()
+	}
+}
+
 //go:norace
 func (s *scheduler) step() {
 	if s.isOver {

@@ -42,6 +42,7 @@ func (w *cell[T, W, P]) Load() T {
 func (w *cell[T, W, P]) Store(value T) {
 	step()
 	P(&w.v).Store(value)
+	stepAfter()
 }
 
 // Swap is package atomic's.
@@ -49,6 +50,7 @@ func (w *cell[T, W, P]) Swap(value T) T {
 	step()
 	old := P(&w.v).Swap(value)
 	noteLoad(w.load())
+	stepAfter()
 	return old
 }
 
@@ -57,6 +59,7 @@ func (w *cell[T, W, P]) CompareAndSwap(from, to T) bool {
 	step()
 	isSwapped := P(&w.v).CompareAndSwap(from, to)
 	noteLoad(w.load())
+	stepAfter()
 	return isSwapped
 }
 
@@ -76,7 +79,9 @@ type number[T, W any, P adder[T, W]] struct{ cell[T, W, P] }
 // Add is package atomic's.
 func (w *number[T, W, P]) Add(delta T) T {
 	step()
-	return P(&w.v).Add(delta)
+	sum := P(&w.v).Add(delta)
+	stepAfter()
+	return sum
 }
 
 // LoadUint64 is atomic.LoadUint64, and a step.
@@ -91,6 +96,7 @@ func LoadUint64(word *uint64) uint64 {
 func StoreUint64(word *uint64, value uint64) {
 	step()
 	atomic.StoreUint64(word, value)
+	stepAfter()
 }
 
 // load is a word that a task has read, and what was in it. One task runs at a time, so that no

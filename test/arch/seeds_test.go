@@ -104,17 +104,17 @@ func TestWordsAreInlined(t *testing.T) {
 	}
 }
 
-// checkSteps proves that a step comes before a statement that closes a channel, or sends to it unless
-// it is full.
+// checkSteps proves that a step comes before a statement that closes a channel, ends a context, looks
+// at a channel, or sends to it unless it is full.
 func checkSteps(t *testing.T, fset *token.FileSet, list []ast.Stmt) {
 	for i, stmt := range list {
 		call, isCall := stmt.(*ast.ExprStmt)
-		isClose := isCall && isCallOf(call.X, "close")
-		if choice, ok := stmt.(*ast.SelectStmt); !isClose && !(ok && sends(choice)) {
+		isEnd := isCall && (isCallOf(call.X, "close") || isCallOf(call.X, "cancel"))
+		if _, isLook := stmt.(*ast.SelectStmt); !isEnd && !isLook {
 			continue
 		}
 		if i == 0 || !isStep(list[i-1]) {
-			t.Errorf("%s sends or closes: call interleave.Step before it", fset.Position(stmt.Pos()))
+			t.Errorf("%s ends or looks at what others wait for: call interleave.Step before it", fset.Position(stmt.Pos()))
 		}
 	}
 }
@@ -139,11 +139,4 @@ func isStep(s ast.Stmt) bool {
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && f.Sel.Name == "Step"
-}
-
-func sends(s *ast.SelectStmt) bool {
-	return slices.ContainsFunc(s.Body.List, func(c ast.Stmt) bool {
-		_, ok := c.(*ast.CommClause).Comm.(*ast.SendStmt)
-		return ok
-	})
 }

@@ -110,6 +110,7 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 	watcher.Go(func() {
 		for ctx.Err() == nil {
 			if err := gone(); err != nil {
+				interleave.Step()
 				cancel(err)
 			}
 			pause := interleave.NewTimer(longestPause)
@@ -119,6 +120,7 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 	})
 
 	return ctx, func() {
+		interleave.Step()
 		cancel(nil)
 		watcher.Wait()
 	}

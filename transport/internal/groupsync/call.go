@@ -3,6 +3,7 @@ package groupsync
 import (
 	"context"
 
+	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -29,6 +30,7 @@ func (c *call) checkContext() interruption {
 	if c.ctxDone == nil {
 		return none
 	}
+	interleave.Step()
 	select {
 	case <-c.ctxDone:
 		return cancelled
