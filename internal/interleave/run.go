@@ -35,7 +35,7 @@ type Options struct {
 	IsProgram func(runtime.Frame) bool
 
 	explorer *explorer
-	hasAfter bool // a step also follows a store and an unlock
+	hasAfter bool   // a step also follows a store and an unlock
 	name     string // of the test
 }
 

@@ -98,6 +98,9 @@ func (a *auditor) check() error {
 		a.checkAgreement(g)
 	}
 	a.checkMessages()
+	a.checkTaken()
+	a.checkFormed()
+	a.checkCause()
 
 	if len(a.errs) == 0 {
 		return nil

@@ -26,6 +26,8 @@ type player struct {
 	works  []*started
 	again  ccl.Work
 
+	hasSeen bool // a Drain has returned the errors of works
+
 	mu       interleave.Mutex
 	looks    []func()
 	since    time.Time           // when the present event began,
@@ -361,6 +363,7 @@ func (p *player) drain(e *event, c *ccl.Communicator) {
 	_, _, before := p.unfinished(e.group)
 	err := c.Drain(context.Background())
 	p.note(e, "drain", 0, err)
+	p.checkDrained(e, err)
 	calls, sends, receives := p.unfinished(e.group)
 	left, ok := errors.AsType[*ccl.UnfinishedError](err)
 	switch {
