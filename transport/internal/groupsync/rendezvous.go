@@ -38,7 +38,7 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 	case r.isClosed.Load():
 		return transport.ErrClosed
 	case r.Failed():
-		return transport.ErrFailed
+		return fmt.Errorf("%w that this one is made of", transport.ErrFailed)
 	}
 	for rank, m := range members {
 		if m == r.rank {

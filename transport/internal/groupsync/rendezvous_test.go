@@ -29,3 +29,13 @@ func TestGoneWhileLeaving(t *testing.T) {
 	require.NoError(t, r.CheckMembers([]int{1, 0}, noneHasCome))
 	require.ErrorIs(t, r.CheckMembers([]int{1, 0}, noneHasCome), transport.ErrClosed)
 }
+
+// A group that has failed, of which another one is made, is told apart from that one.
+func TestFailedWhileForming(t *testing.T) {
+	alive := observed{looked: func() {}}
+	r := NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, alive), 0, nil, false)
+	r.Fail(&transport.Failure{Kind: transport.FailureAborted})
+	err := r.CheckMembers([]int{1, 0}, func(int) bool { return false })
+	require.ErrorIs(t, err, transport.ErrFailed)
+	require.EqualError(t, err, "the group has failed that this one is made of")
+}
