@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -238,7 +239,9 @@ func testBlame(t *testing.T, name, victim, call string) {
 	e := r.failure(t)
 	require.Equal(t, 2, e.First, "%v", e)
 	require.Equal(t, culprits[name].cause, e.Cause, "%v", e)
-	require.Contains(t, e.Error(), culprits[name].says)
+	if name != "spin" || !strings.Contains(e.Error(), "\n  rank 2 was running (the Go runtime could not stop it in time to show where)") {
+		require.Contains(t, e.Error(), culprits[name].says)
+	}
 	require.NotZero(t, e.ExitCode())
 	if e.Cause == CauseSilent {
 		require.NotEqual(t, 2, e.Seen)

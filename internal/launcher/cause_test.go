@@ -143,10 +143,15 @@ func TestPlaces(t *testing.T) {
 	p, _ = locate(2, all)
 	require.Equal(t, []launchenv.Goroutine{worker, loader, loader, loader, loader}, p.Goroutines)
 
+	running := goroutine(8, "running") // on another thread, which the runtime did not stop
+	unseen, _ := locate(4, []launchenv.Goroutine{idle, waits, loader, running, running})
+	p, _ = locate(2, append(all, running))
+	require.Equal(t, []launchenv.Goroutine{worker, loader, loader, loader, loader}, p.Goroutines)
+
 	same, _ := locate(3, all)
 	elsewhere, _ := locate(5, []launchenv.Goroutine{first})
 	var b strings.Builder
-	writeLocations(&b, []Location{p, same, elsewhere, {Rank: 6, Stopped: true}})
+	writeLocations(&b, []Location{p, same, unseen, elsewhere})
 	require.Equal(t, `
   ranks 2, 3 were here (semacquire):
     in main.step at a.go:7
@@ -154,9 +159,15 @@ func TestPlaces(t *testing.T) {
     another goroutine (IO wait): in main.load at a.go:7
     another goroutine (IO wait): in main.load at a.go:7
     and 1 more goroutines
+  rank 4 was running (the Go runtime could not stop it in time to show where)
+    another goroutine was running (the Go runtime could not stop it in time to show where)
+    another goroutine (IO wait): in main.load at a.go:7
   rank 5 was here (sleep):
-    in main.main at a.go:7
-  rank 6 was stopped, by SIGSTOP, SIGTTIN (it read the terminal) or a debugger`, b.String())
+    in main.main at a.go:7`, b.String())
+
+	b.Reset()
+	writeLocations(&b, []Location{{Rank: 6, Stopped: true}})
+	require.Equal(t, "\n  rank 6 was stopped, by SIGSTOP, SIGTTIN (it read the terminal) or a debugger", b.String())
 
 	b.Reset()
 	var many []Location
