@@ -51,6 +51,8 @@ const (
 	panicsInHook fault = "panics in the start of its hook"
 	failsInHook  fault = "fails in the end of its hook"
 	closesModel  fault = "closes its Reducer"
+
+	panicsInUpdate fault = "panics in the update of its parts" // in place of fails, with shards
 )
 
 var trainingFaults = []fault{
@@ -73,6 +75,8 @@ type training struct {
 	bucket  int  // bytes
 	saved   int  // the step before which a checkpoint is saved; -1: none
 	loaded  int  // the step before which it is loaded
+	shards  bool // ranks update parts, with momentum
+	reads   bool // each rank reads the checkpoint by itself
 
 	by    int
 	fault fault
@@ -84,6 +88,7 @@ type training struct {
 	errs    []error
 	begun   []int         // by rank: steps before which the checkpoint was made, or there is none
 	done    []int         // by rank: steps that have succeeded
+	torn    []bool        // by rank: the weights are undefined, since their update has failed
 	weights [][][]float32 // by rank and parameter
 }
 
@@ -132,13 +137,28 @@ func newTraining(random *rand.Rand) *training {
 		j.saved = random.IntN(steps)
 		j.loaded = j.saved + random.IntN(steps-j.saved)
 	}
+	j.drawShards(random)
 	j.errs, j.begun, j.done, j.weights = make([]error, j.ranks), make([]int, j.ranks), make([]int, j.ranks), make([][][]float32, j.ranks)
+	j.torn = make([]bool, j.ranks)
 	return j
 }
 
+// drawShards draws whether ranks update parts.
+func (j *training) drawShards(random *rand.Rand) {
+	j.reads = random.IntN(2) == 0
+	j.shards = !j.joins && random.IntN(3) == 0
+	if !j.shards {
+		return
+	}
+	j.clips = j.clips && j.ranks != 3 // means of thirds are not exact, and the order in which squares are added counts
+	if isUpdating := slices.Min(j.lengths) >= j.ranks; isUpdating && j.fault == fails && random.IntN(2) == 0 {
+		j.fault = panicsInUpdate
+	}
+}
+
 func (j *training) String() string {
-	return fmt.Sprintf("%d ranks, parameters of %d, steps %d, form %d, threads %d, NoSync %d, clips %v, joins %v, hooks %v, checks %v, buckets of %d, saved %d, loaded %d; rank %d %s in step %d (%d)",
-		j.ranks, j.lengths, j.steps, j.form, j.threads, j.noSync, j.clips, j.joins, j.hooks, j.checks, j.bucket, j.saved, j.loaded, j.by, j.fault, j.at, j.delay)
+	return fmt.Sprintf("%d ranks, parameters of %d, steps %d, form %d, threads %d, NoSync %d, clips %v, joins %v, hooks %v, checks %v, buckets of %d, saved %d, loaded %d, shards %v, reads %v; rank %d %s in step %d (%d)",
+		j.ranks, j.lengths, j.steps, j.form, j.threads, j.noSync, j.clips, j.joins, j.hooks, j.checks, j.bucket, j.saved, j.loaded, j.shards, j.reads, j.by, j.fault, j.at, j.delay)
 }
 
 func (j *training) spawn() {
@@ -171,7 +191,7 @@ func (j *training) work(rank int) error {
 		}
 		params = append(params, ddp.Param(fmt.Sprint("w", i), w, grad))
 	}
-	o := ddp.Options{FirstBucketBytes: j.bucket, BucketBytes: 2 * j.bucket}
+	o := ddp.Options{FirstBucketBytes: j.bucket, BucketBytes: 2 * j.bucket, Shard: j.shards}
 	if j.hooks {
 		o.Hooks.Float32 = &trainingHook{m}
 	}
@@ -179,6 +199,11 @@ func (j *training) work(rank int) error {
 		return err
 	}
 
+	if j.shards {
+		if m.momentum, err = ddp.NewOptimizerState[float32](m.model, "momentum"); err != nil {
+			return err
+		}
+	}
 	if j.joins {
 		err = m.model.Join(context.Background(), m.train)
 	} else {
@@ -222,11 +247,12 @@ const clipLimit = 8
 // trainer is a rank that trains.
 type trainer struct {
 	*training
-	rank    int
-	model   *ddp.Reducer
-	weights [][]float32
-	grads   [][]float32
-	step    int
+	rank     int
+	model    *ddp.Reducer
+	weights  [][]float32
+	grads    [][]float32
+	momentum [][]float32 // of the parts of this rank
+	step     int
 }
 
 // train makes the steps of the rank.
@@ -256,6 +282,9 @@ func (m *trainer) checkpoint() error {
 		if err := m.model.Save(context.Background(), m.path, &state); err != nil {
 			return err
 		}
+		if err := m.readCheckpoint(); err != nil {
+			return err
+		}
 	}
 	if m.saved >= 0 && m.step == m.loaded {
 		if err := m.model.Load(context.Background(), m.path, &state); err != nil {
@@ -263,6 +292,41 @@ func (m *trainer) checkpoint() error {
 		}
 		if state != m.saved {
 			return fmt.Errorf("the state of the checkpoint is %d, want %d", state, m.saved)
+		}
+	}
+	return nil
+}
+
+// readCheckpoint compares a checkpoint, which this rank reads without the others, with its weights.
+func (m *trainer) readCheckpoint() error {
+	if !m.reads {
+		return nil
+	}
+	c, err := ddp.ReadCheckpoint(m.path)
+	if err != nil {
+		return err
+	}
+	saved := 0
+	if err := c.State(&saved); err != nil || saved != m.step {
+		return fmt.Errorf("the state of the checkpoint is %d, want %d (%w)", saved, m.step, err)
+	}
+
+	var tensors []ddp.Tensor
+	copied := cloneAll(m.weights)
+	for i, w := range copied {
+		clear(w)
+		tensors = append(tensors, ddp.Buffer(fmt.Sprint("w", i), w))
+	}
+	unmatched, err := c.Load(ddp.LoadOptions{AllowUnexpected: true}, tensors...)
+	if err != nil {
+		return err
+	}
+	if others := len(unmatched.Unexpected); m.shards && others != len(copied) || !m.shards && others > 0 {
+		return fmt.Errorf("beside the weights the checkpoint has %v", unmatched.Unexpected)
+	}
+	for i, w := range copied {
+		if !slices.Equal(w, m.weights[i]) {
+			return fmt.Errorf("the checkpoint has %v in parameter %d, and this rank %v", w, i, m.weights[i])
 		}
 	}
 	return nil
@@ -357,16 +421,40 @@ func (m *trainer) update() error {
 			return err
 		}
 	}
+	if m.shards {
+		return m.updateParts()
+	}
 	for i, g := range m.grads {
 		descend(m.weights[i], g)
 	}
 	return nil
 }
 
+// updateParts is update of this rank's parts.
+func (m *trainer) updateParts() error {
+	m.torn[m.rank] = true
+	err := ddp.Step(context.Background(), m.model, func(p ddp.Part[float32]) {
+		if m.isFaulty() && m.fault == panicsInUpdate {
+			panic(errEnough)
+		}
+		descendBy(m.momentum[p.Parameter], p.Values, p.Gradient)
+	})
+	m.torn[m.rank] = err != nil
+	return err
+}
+
 func descend(weights, gradient []float32) {
 	for k, g := range gradient {
 		weights[k] -= g / 4
 	}
+}
+
+// descendBy is descend with momentum.
+func descendBy(momentum, weights, gradient []float32) {
+	for k, g := range gradient {
+		momentum[k] = momentum[k]/2 + g
+	}
+	descend(weights, momentum)
 }
 
 // trainingHook is an all-reduce of a rank that may fail.
@@ -391,17 +479,20 @@ func (h *trainingHook) Finish(*ddp.Bucket[float32]) error {
 // after returns the weights after so many steps and the beginning of so many, by the definition: the
 // ranks one after another.
 func (j *training) after(steps, begun int) [][]float32 {
-	weights := j.initial(0)
-	saved := weights
+	weights, momentum := j.initial(0), cloneAll(j.initial(0))
+	for _, m := range momentum {
+		clear(m)
+	}
+	saved, savedMomentum := weights, momentum
 	for step := range begun {
 		if step == j.saved {
-			saved = cloneAll(weights)
+			saved, savedMomentum = cloneAll(weights), cloneAll(momentum)
 		}
 		if j.saved >= 0 && step == j.loaded {
-			weights = cloneAll(saved)
+			weights, momentum = cloneAll(saved), cloneAll(savedMomentum)
 		}
 		if step < steps {
-			j.step(step, weights)
+			j.step(step, weights, momentum)
 		}
 	}
 	return weights
@@ -415,7 +506,7 @@ func cloneAll(weights [][]float32) (copied [][]float32) {
 }
 
 // step makes a step of all ranks.
-func (j *training) step(step int, weights [][]float32) {
+func (j *training) step(step int, weights, momentum [][]float32) {
 	grads := make([][]float32, len(weights))
 	for i, w := range weights {
 		grads[i] = make([]float32, len(w))
@@ -428,7 +519,11 @@ func (j *training) step(step int, weights [][]float32) {
 		clip(grads)
 	}
 	for i, g := range grads {
-		descend(weights[i], g)
+		if j.shards {
+			descendBy(momentum[i], weights[i], g)
+		} else {
+			descend(weights[i], g)
+		}
 	}
 }
 
@@ -506,7 +601,7 @@ func (j *training) checkWeights(rank int) error {
 		return fmt.Errorf("rank %d has made %d steps", rank, done)
 	case j.errs[rank] == nil && j.joins: // it has got the last weights
 		done = slices.Max(j.steps)
-	case done == 0: // it may have the weights with which it has begun
+	case j.torn[rank], done == 0: // or it may have the weights with which it has begun
 		return nil
 	}
 
