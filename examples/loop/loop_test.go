@@ -77,7 +77,9 @@ func TestPrograms(t *testing.T) {
 	bin := t.TempDir()
 	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./alone", "./ranks", "../../cmd/goccl").CombinedOutput()
 	require.NoError(t, err, string(out))
-	alone := run(t, t.TempDir(), 1, filepath.Join(bin, "alone"))
+	together := t.TempDir() // each has a checkpoint of its own
+	alone := run(t, together, 1, filepath.Join(bin, "alone"))
+	require.Equal(t, alone, run(t, together, 1, filepath.Join(bin, "ranks")))
 	for _, ranks := range []int{1, 2, 3, 4, 7} {
 		t.Run(fmt.Sprint("ranks=", ranks), func(t *testing.T) {
 			whole := run(t, t.TempDir(), ranks, filepath.Join(bin, "ranks"))
