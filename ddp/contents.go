@@ -94,7 +94,10 @@ func readContents(r io.Reader, size int64, choose chooser) (*contents, error) {
 		}
 
 		crc := crc32.New(castagnoli)
-		if err := into.decode(r, io.MultiWriter(sum, crc)); err != nil {
+		switch err := into.decode(r, io.MultiWriter(sum, crc)); {
+		case errors.Is(err, errNoBool):
+			return nil, fmt.Errorf("its tensor %q is of bools, and %w", t.name, err)
+		case err != nil:
 			return nil, errTorn
 		}
 		c.sums[t.name] = crc.Sum32()
@@ -183,7 +186,7 @@ func (t Tensor) Type() string {
 // Values returns the elements of a tensor, in row-major order, and false if they are not of type T.
 // They are not copied.
 //
-// Elements of types that Go does not have, BOOL and floats of 8 bits, are bytes: T is uint8.
+// Floats of 8 bits, which Go does not have, are bytes: T is uint8.
 func Values[T Storable](t Tensor) ([]T, bool) {
 	switch e := t.elements.(type) {
 	case vector[T]:

@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"reflect"
 	"slices"
@@ -53,6 +54,9 @@ func (v vector[T]) fresh() elements { return make(vector[T], len(v)) }
 
 func (v vector[T]) copyFrom(from elements) { copy(v, from.(vector[T])) }
 
+// errNoBool is the error of what no writer of bools writes, and which would not be written back.
+var errNoBool = errors.New("has a byte that is neither 0 nor 1")
+
 // piece is the number of elements that are converted at a time.
 const piece = 1 << 14
 
@@ -92,6 +96,14 @@ func (v vector[T]) decode(r io.Reader, sums io.Writer) error {
 		_, _ = sums.Write(b) // hashes take everything
 
 		switch p := any(part).(type) {
+		case []bool:
+			for i := range p {
+				if b[i] > 1 {
+					return errNoBool
+				}
+				p[i] = b[i] == 1
+			}
+
 		case []half.Float16:
 			for i := range p {
 				p[i] = half.Float16FromBits(binary.LittleEndian.Uint16(b[2*i:]))

@@ -44,6 +44,7 @@ func untrueFiles() map[string][]byte {
 		"offsets of 64 bits":   w(`"F64"`, "[2]", "[0,18446744073709551600]", 16),
 		"empty of elements":    w(`"U8"`, "[0]", "[0,4]", 4),
 		"type":                 w(`"F4"`, "[4]", "[0,4]", 4),
+		"bool of 2":            fileOf(`{"w":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}`, 1, 2, 0),
 		"type in lower case":   w(`"f32"`, "[1]", "[0,4]", 4),
 		"type null":            w("null", "[4]", "[0,4]", 4),
 		"type of a number":     w("32", "[4]", "[0,4]", 4),

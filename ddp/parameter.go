@@ -16,7 +16,7 @@ type Float interface {
 // Storable is the set of types that tensors have which are not trained: those of the format of
 // checkpoints.
 type Storable interface {
-	Float | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+	Float | bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
 // Tensor is a named slice of one of the Storable types: see Buffer and ReadCheckpoint.

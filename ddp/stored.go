@@ -10,7 +10,7 @@ var newStored = map[string]func(count int) elements{
 	"F64": newVector[float64], "F32": newVector[float32], "F16": newVector[half.Float16], "BF16": newVector[half.BFloat16],
 	"I64": newVector[int64], "I32": newVector[int32], "I16": newVector[int16], "I8": newVector[int8],
 	"U64": newVector[uint64], "U32": newVector[uint32], "U16": newVector[uint16], "U8": newVector[uint8],
-	"BOOL": newOpaque("BOOL"), "F8_E4M3": newOpaque("F8_E4M3"), "F8_E5M2": newOpaque("F8_E5M2"), "F8_E8M0": newOpaque("F8_E8M0"),
+	"BOOL": newVector[bool], "F8_E4M3": newOpaque("F8_E4M3"), "F8_E5M2": newOpaque("F8_E5M2"), "F8_E8M0": newOpaque("F8_E8M0"),
 }
 
 // typeNames are the format's names of types that vectors have.

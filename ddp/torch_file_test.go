@@ -117,11 +117,11 @@ func loadForeign(rank int, file []byte) (err error) {
 	}
 
 	weight, bias, seen := make([]float32, 6), make([]float32, 2), make([]int64, 1)
-	embedding, head := make([]half.BFloat16, 3), make([]half.Float16, 2)
+	embedding, head, mask := make([]half.BFloat16, 3), make([]half.Float16, 2), make([]bool, 3)
 	r, err := ddp.New(bg, world(), []ddp.Parameter{
 		ddp.Param("weight", weight, nil, 2, 3), ddp.Param("bias", bias, nil),
 		ddp.Param("embedding", embedding, nil, 1, 3), ddp.Param("head", head, nil), ddp.Param("none", []half.Float16{}, nil, 4, 0),
-	}, ddp.Options{Buffers: []ddp.Tensor{ddp.Buffer("seen", seen, []int{}...)}})
+	}, ddp.Options{BroadcastBuffers: true, Buffers: []ddp.Tensor{ddp.Buffer("seen", seen, []int{}...), ddp.Buffer("mask", mask)}})
 	if err != nil {
 		return err
 	}
@@ -130,12 +130,12 @@ func loadForeign(rank int, file []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(unmatched.Unexpected, func(name string) bool { return name != "mask" && name != "scales" && name != "one" }) || unmatched.Missing != nil {
+	if slices.ContainsFunc(unmatched.Unexpected, func(name string) bool { return name != "scales" && name != "one" }) || unmatched.Missing != nil {
 		return fmt.Errorf("unmatched: %v", unmatched)
 	}
 	if err := errors.Join(equal("seen", seen[0], 1234), equal("bias", bias[0], 10), equal("NaN", math.Float32bits(bias[1]), 0x7fc12345),
 		equal("weight", fmt.Sprint(weight), "[1 -2 -0 1e-45 +Inf 6]"), equal("embedding", fmt.Sprint(embedding), "[1.5 -2 NaN]"),
-		equal("head", fmt.Sprint(head), "[1.5 5.9604645e-08]")); err != nil {
+		equal("head", fmt.Sprint(head), "[1.5 5.9604645e-08]"), equal("mask", fmt.Sprint(mask), "[true false true]")); err != nil {
 		return err
 	}
 
@@ -195,11 +195,15 @@ func TestReadFilesOfOtherTools(t *testing.T) {
 			types[tensor.Name()] = fmt.Sprint(tensor.Type(), tensor.Shape())
 			switch tensor.Name() {
 			case "mask":
+				values, ok := ddp.Values[bool](tensor)
+				require.True(t, ok)
+				require.Equal(t, []bool{true, false, true}, values)
+				_, ok = ddp.Values[uint8](tensor)
+				require.False(t, ok)
+			case "scales":
 				values, ok := ddp.Values[uint8](tensor)
 				require.True(t, ok)
-				require.Equal(t, []uint8{1, 0, 1}, values)
-				_, ok = ddp.Values[int8](tensor)
-				require.False(t, ok)
+				require.Equal(t, []uint8{0x38, 0xfe}, values)
 			case "bn.num_batches_tracked":
 				values, ok := ddp.Values[int64](tensor)
 				require.True(t, ok)
