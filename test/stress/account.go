@@ -146,10 +146,7 @@ func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
 	defer a.mu.Unlock()
 
 	now := time.Now()
-	if !a.noted.IsZero() {
-		o.idle = now.Sub(a.noted)
-	}
-	a.noted = now
+	o.idle, a.noted = now.Sub(a.noted), now
 	a.Outcomes = append(a.Outcomes, o)
 
 	e.what = o
@@ -331,7 +328,7 @@ func (c *checking) names(a *Account, o *Outcome) {
 				c.report(a.Rank, "names: %v names rank %d of the job, which was not late", o, r)
 			}
 		}
-	case o.Queued && o.Kind == Call && c.isLate() && (a.isStalled || o.idle > time.Second || c.waitedElsewhere(a.Rank, o)):
+	case o.Queued && o.Kind == Call && c.isLate() && (a.isStalled || o.idle > 0 || c.waitedElsewhere(a.Rank, o)):
 	default:
 		c.report(a.Rank, "names: %v is not an error of a departure", o)
 	}
@@ -342,7 +339,7 @@ func (c *checking) names(a *Account, o *Outcome) {
 func (c *checking) waitedElsewhere(rank int, o *Outcome) bool {
 	return c.isLate() && slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
 		isSame := other.Kind == Call && other.Event == o.Event && other.Group == o.Group
-		return !isSame && (other.Late != nil || other.idle > time.Second)
+		return !isSame && (other.Late != nil || other.idle > 0)
 	})
 }
 

@@ -169,6 +169,7 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 	if a == nil {
 		a = p.NewAccount(rank)
 	}
+	a.noted = time.Now()
 	r := &run{ctx: ctx, rank: rank, groups: map[*group]*ccl.Communicator{p.program.all: all}, notes: a}
 	x := &exiting{run: r, program: p, exits: exits, leave: map[*group]func() error{p.program.all: all.Close}}
 	parts := p.program.parts[rank]
