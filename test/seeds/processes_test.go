@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/goccl/goccl/test/stress"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
+	"golang.org/x/sys/unix"
 )
 
 // directory is that of simulated processes, "" at first.
@@ -61,7 +63,9 @@ type process struct {
 	isEnded bool
 	isDead  bool
 
-	isStalled bool // for longer than calls wait
+	isStalled bool   // for longer than calls wait
+	hasLacked bool   // memory or descriptors
+	unmade    string // why a region could not be made
 	hasJoined bool
 	err       error
 	wrong     error         // a result is
@@ -81,6 +85,8 @@ type ending struct {
 	step  int
 	stall time.Duration // 0: it is killed
 	bury  time.Duration // from its death until the system releases its locks
+	after int           // system calls after which some fail for want of memory or descriptors
+	fails int           // so many; 0: none
 }
 
 var processesConfig = func() *config.Config {
@@ -96,6 +102,9 @@ const callTimeout = 5 * time.Second
 
 func drawEndings(seed uint64, ranks int) (faults []ending) {
 	r := rand.New(rand.NewPCG(seed, 30))
+	if r.IntN(5) == 0 {
+		return []ending{{rank: r.IntN(ranks), after: r.IntN(8 << r.IntN(4)), fails: 1 + r.IntN(3)}}
+	}
 	for range []int{0, 1, 1, 1, 2}[r.IntN(5)] {
 		f := ending{rank: r.IntN(ranks), step: 300 << r.IntN(7)}
 		f.step += r.IntN(f.step)
@@ -141,16 +150,34 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		return interleave.Result{}, err
 	}
 
-	all := make([]*process, ranks)
+	opened := openFiles()
+	all, others := make([]*process, ranks), make([]*process, seed/7%3)
+	joinTime := time.Minute // some rank may die before it has joined
+	if o.IsLate {
+		joinTime, others = 0, nil
+	}
 	r := interleave.Run(t, o, func() {
+		for rank := range others {
+			others[rank] = &process{label: fmt.Sprint("rank ", rank, " of the other job"), ended: make(chan struct{})}
+			interleave.Go(func() {
+				interleave.Compute(time.Duration(seed/2%4000) * 100) // so many steps
+				others[rank].runOther(rank, len(others))
+			})
+		}
 		for rank := range all {
 			all[rank] = &process{label: fmt.Sprint("rank ", rank), account: p.NewAccount(rank), ended: make(chan struct{})}
-			interleave.Go(func() { all[rank].run(rank, ranks, int(seed/5%4), settings, p) })
+			interleave.SetLabel(all[rank].label) // it may be killed before its first step
+			interleave.Go(func() { all[rank].run(rank, ranks, int(seed/5%4), joinTime, settings, p) })
 		}
+		interleave.SetLabel("")
 		for _, f := range faults {
+			if f.fails > 0 {
+				shm.Exhaust(all[f.rank].label, f.after, f.fails)
+				continue
+			}
 			interleave.At(f.step, func() { f.happen(p, all[f.rank]) })
 		}
-		for _, q := range all {
+		for _, q := range slices.Concat(all, others) {
 			interleave.Receive(q.ended)
 		}
 		for _, q := range all {
@@ -159,6 +186,9 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 			}
 		}
 	})
+	for _, q := range all {
+		q.hasLacked = shm.HasLacked(q.label)
+	}
 	left := shm.EndSimulation(func(label string) bool {
 		return slices.ContainsFunc(all, func(q *process) bool { return q.label == label && q.isDead })
 	})
@@ -167,15 +197,27 @@ func runProcesses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		return r, nil
 	}
 	err = errors.Join(left, checkProcesses(p, all))
+	for _, q := range others {
+		err = errors.Join(err, wrapOther(q))
+	}
+	if n := openFiles() - opened; n > 0 && !slices.ContainsFunc(all, func(q *process) bool { return q.isDead }) {
+		err = errors.Join(err, fmt.Errorf("%d files are still open", n))
+	}
 	if err != nil {
 		err = fmt.Errorf("%v: %w", faults, err)
 	}
 	return r, err
 }
 
-func (q *process) run(rank, ranks, rounds int, s *config.Settings, p *stress.Departures) {
+func (q *process) run(rank, ranks, rounds int, joinTime time.Duration, s *config.Settings, p *stress.Departures) {
 	interleave.SetLabel(q.label)
-	ep, err := shm.Join(context.Background(), shm.Job{Name: "job", Rank: rank, Size: ranks})
+	ctx := context.Background()
+	if joinTime > 0 {
+		within, cancel := interleave.WithTimeout(ctx, joinTime)
+		defer cancel()
+		ctx = within
+	}
+	ep, err := shm.Join(ctx, shm.Job{Name: "job", Rank: rank, Size: ranks})
 	var c *ccl.Communicator
 	if err == nil {
 		c, err = ccl.New(context.Background(), ep, ccl.WithSelector(s))
@@ -196,6 +238,33 @@ func (q *process) run(rank, ranks, rounds int, s *config.Settings, p *stress.Dep
 	q.end(false)
 }
 
+// runOther runs a rank of a job that has the name of the other job, and a secret of its own.
+func (q *process) runOther(rank, ranks int) {
+	interleave.SetLabel(q.label)
+	defer q.end(false)
+	s, err := processesConfig.Resolve(config.Request{Ranks: ranks, Timeout: -1})
+	if err != nil {
+		panic(err)
+	}
+	ep, err := shm.Join(context.Background(), shm.Job{Name: "job", Rank: rank, Size: ranks, Secret: "of the other job"})
+	if err != nil {
+		q.err = err
+		return
+	}
+	c, err := ccl.New(context.Background(), ep, ccl.WithSelector(s))
+	if err == nil {
+		err = errors.Join(q.reduceShared(c, 1), c.Close())
+	}
+	q.err = err
+}
+
+func wrapOther(q *process) error {
+	if err := errors.Join(q.err, q.wrong); err != nil {
+		return fmt.Errorf("%s: %w", q.label, err)
+	}
+	return nil
+}
+
 // reduceShared lets ranks reduce memory of regions and memory of their own, in turn. They free the
 // first region at different times.
 func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
@@ -203,11 +272,11 @@ func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
 	ctx := context.Background()
 	first, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
 	if err != nil {
-		return err
+		return q.goOn(err)
 	}
 	second, err := ccl.CreateSharedRegion[int32](ctx, c, length*c.Size())
 	if err != nil {
-		return errors.Join(err, first.Close())
+		return errors.Join(q.goOn(err), first.Close())
 	}
 
 	buffers := [][]int32{first.BlockSlice(), make([]int32, length)}
@@ -235,6 +304,16 @@ func (q *process) reduceShared(c *ccl.Communicator, rounds int) error {
 		}
 	}
 	return errors.Join(first.Close(), second.Close())
+}
+
+// goOn returns nil if a region cannot be made for want of memory: the group lives on.
+func (q *process) goOn(err error) error {
+	var none *transport.AllocationFailedError
+	if errors.As(err, &none) {
+		q.unmade = none.Message
+		return nil
+	}
+	return err
 }
 
 func (f ending) happen(p *stress.Departures, q *process) {
@@ -266,13 +345,14 @@ func checkProcesses(p *stress.Departures, all []*process) error {
 	hasDead := slices.ContainsFunc(all, func(q *process) bool { return q.isDead })
 	for rank, q := range all {
 		errs = append(errs, q.wrong)
-		causes[rank] = q.isDead || q.isStalled
+		causes[rank] = q.isDead || q.isStalled || q.hasLacked && isOfShortage(q.err)
 		before[rank] = q.err
 	}
+	errs = append(errs, checkUnmade(all))
 	hasCause := func(rank int) bool {
 		// A process may die before it has written why a group cannot be made.
 		_, isOfGroup := errors.AsType[*transport.InitializationFailedError](before[rank])
-		return causes[rank] || isOfGroup && hasDead && len(namedRanks(before[rank])) == 0
+		return causes[rank] || (isOfGroup || !all[rank].hasJoined) && hasDead && len(namedRanks(before[rank])) == 0
 	}
 	if err := checkBlame(before, hasCause); err != nil {
 		errs = append(errs, fmt.Errorf("before the program: %w", err))
@@ -283,6 +363,36 @@ func checkProcesses(p *stress.Departures, all []*process) error {
 		errs = append(errs, fmt.Errorf("these files are left: %q", files))
 	}
 	return errors.Join(errs...)
+}
+
+// checkUnmade checks that a region that could not be made was made on no rank, and that all ranks tell
+// which one had not enough memory or descriptors.
+func checkUnmade(all []*process) error {
+	for _, q := range all {
+		isNamed := slices.ContainsFunc(all, func(p *process) bool { return p.hasLacked && strings.HasPrefix(q.unmade, p.label+": ") })
+		if q.unmade != all[0].unmade || q.unmade != "" && !isNamed {
+			return fmt.Errorf("%s could not make a region for the reason %q, and %s for %q", q.label, q.unmade, all[0].label, all[0].unmade)
+		}
+	}
+	return nil
+}
+
+// isOfShortage reports whether an error says that a process has not enough memory or descriptors.
+func isOfShortage(err error) bool {
+	_, isAllocation := errors.AsType[*transport.AllocationFailedError](err)
+	return isAllocation || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+// openFiles returns how many files of simulated processes are open.
+func openFiles() (n int) {
+	const open = "/proc/self/fd"
+	files, _ := os.ReadDir(open)
+	for _, f := range files {
+		if path, err := os.Readlink(filepath.Join(open, f.Name())); err == nil && strings.HasPrefix(path, directory) {
+			n++
+		}
+	}
+	return n
 }
 
 // removeFiles removes the files that a job has left, and returns their names.

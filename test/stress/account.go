@@ -324,7 +324,7 @@ func (c *checking) names(a *Account, o *Outcome) {
 			if a.isStalled { // it has missed what came meanwhile
 				break
 			}
-			if r < 0 || !c.accounts[r].isStalled && !c.waitedElsewhere(r, o) {
+			if r < 0 || !c.accounts[r].isStalled && c.accounts[r].Way != Kill && !c.waitedElsewhere(r, o) {
 				c.report(a.Rank, "names: %v names rank %d of the job, which was not late", o, r)
 			}
 		}

@@ -221,7 +221,11 @@ func (p *Departures) Kill(a *Account) {
 }
 
 // Stall notes that the process of a rank stands still for longer than calls wait.
-func (a *Account) Stall() { a.isStalled, a.stalledAt = true, interleave.Moment() }
+func (a *Account) Stall() {
+	if !a.isStalled {
+		a.isStalled, a.stalledAt = true, interleave.Moment()
+	}
+}
 
 // exiting is a rank that leaves.
 type exiting struct {

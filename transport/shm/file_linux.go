@@ -161,7 +161,7 @@ func makeFile(size int) (fd int, err error) {
 // newFile makes an empty file without a name. The caller will extend it to size bytes; errors
 // name that size.
 func newFile(size int) (fd int, err error) {
-	fd, err = unix.Open(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	fd, err = openFile(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
 		err = fmt.Errorf("its file system cannot make files without a name (O_TMPFILE): %w", err)
 	}
@@ -177,11 +177,22 @@ func newFile(size int) (fd int, err error) {
 	return fd, nil
 }
 
+// openFile opens a file, or makes one that only this user can open.
+func openFile(path string, flags int) (fd int, err error) {
+	if err := lacks(unix.EMFILE); err != nil {
+		return -1, err
+	}
+	return unix.Open(path, flags, 0o600)
+}
+
 // fallocate is replaced by tests, to make it fail.
 var fallocate = unix.Fallocate
 
 // allocate allocates the memory of n bytes of a file from offset off.
 func allocate(fd, off, n int) error {
+	if err := lacks(unix.ENOSPC); err != nil {
+		return err
+	}
 	// Piece by piece, because a signal makes the kernel undo the current piece.
 	const piece = 1 << 20
 	for end := off + n; off < end; {
@@ -236,7 +247,7 @@ type found struct {
 // unix.ENOENT if the file does not exist.
 func findFile(path string) (*found, error) {
 	// The flags guard against symbolic links, named pipes and terminals.
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, err := openFile(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // of the description, until the kernel has taken the memory of a killed process apart. On a machine
 // with many cores this was up to 100 ms after the process had ended.
 func mapFile(fd, size int) (arena, error) {
-	other, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	other, err := openFile(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC)
 	if err != nil {
 		return arena{}, fmt.Errorf("open it once more: %w", err)
 	}
@@ -36,6 +36,9 @@ func mapBriefly(fd, size int) (arena, error) {
 func mapForReading(fd, size int) (arena, error) { return mapWith(fd, size, unix.PROT_READ) }
 
 func mapWith(fd, size, protection int) (arena, error) {
+	if err := lacks(unix.ENOMEM); err != nil {
+		return arena{}, err
+	}
 	base, err := unix.MmapPtr(fd, 0, nil, uintptr(size), protection, unix.MAP_SHARED)
 	if err != nil {
 		return arena{}, err

@@ -17,6 +17,14 @@ var simulated struct {
 	segments  []*segment
 	labels    []string // of their processes
 	forbidden []arena
+	shortages []shortage
+}
+
+// A shortage is that system calls of a process fail which need memory or a descriptor.
+type shortage struct {
+	label      string
+	next, last int // the calls that fail, from 1
+	made       int // calls so far
 }
 
 // Simulate places the segments of simulated processes in a directory. A job has the geometry that
@@ -28,6 +36,32 @@ func noteProcess(s *segment) {
 		simulated.segments = append(simulated.segments, s)
 		simulated.labels = append(simulated.labels, interleave.Label())
 	}
+}
+
+// Exhaust lets a process run out of memory or of descriptors: so many of its system calls that need
+// one fail, after so many others.
+func Exhaust(label string, after, calls int) {
+	simulated.shortages = append(simulated.shortages, shortage{label: label, next: after + 1, last: after + calls})
+}
+
+func lacks(what unix.Errno) error {
+	label := interleave.Label()
+	for i := range simulated.shortages {
+		s := &simulated.shortages[i]
+		if s.label != label {
+			continue
+		}
+		s.made++
+		if s.next <= s.made && s.made <= s.last {
+			return what
+		}
+	}
+	return nil
+}
+
+// HasLacked reports whether a process has run out of memory or descriptors.
+func HasLacked(label string) bool {
+	return slices.ContainsFunc(simulated.shortages, func(s shortage) bool { return s.label == label && s.made >= s.next })
 }
 
 // forbid is unmap for a simulated process: touching the memory is a fault from then on, and nothing
@@ -68,6 +102,6 @@ func EndSimulation(isDead func(label string) bool) (err error) {
 	for _, a := range simulated.forbidden {
 		_ = unix.MunmapPtr(a.base, uintptr(a.size))
 	}
-	simulated.segments, simulated.labels, simulated.forbidden = nil, nil, nil
+	simulated.segments, simulated.labels, simulated.forbidden, simulated.shortages = nil, nil, nil, nil
 	return err
 }
