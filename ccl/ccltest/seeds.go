@@ -25,6 +25,7 @@ import (
 // and -goccl.count, after -args, select the seeds; a failure prints the command that runs its seed
 // again.
 func Seeds(t *testing.T, a *ccl.Algorithm, opts ...Option) {
+	t.Helper()
 	s := newSubject(a, opts)
 	report(t, s.validate(), valid)
 	for _, kernel := range s.targets() {
@@ -35,6 +36,7 @@ func Seeds(t *testing.T, a *ccl.Algorithm, opts ...Option) {
 		}
 
 		t.Run(name, func(t *testing.T) {
+			t.Helper() // a failure is at the line of Seeds
 			if err := kernel.findSeed(t); err != nil {
 				t.Fatal(err)
 			}

@@ -120,12 +120,12 @@ func TestFindsWhatNoSeedOrders(t *testing.T) {
 			defer mu.Unlock()
 			_, err := dist.GetRank()
 			return errors.Join(err, sum())
-		}, []string{"hold no lock of package sync across a call", " is in sync.(*Mutex).Lock at disttest/found_test.go:", " is in dist."}},
+		}, []string{"hold no lock of package sync across a call", "\n\trank 1 is in sync.(*Mutex).Lock at disttest/found_test.go:", "\n\trank 0 is in dist."}},
 		{"a goroutine by go", func(int) error {
 			done := make(chan error)
 			go func() { done <- sum() }()
 			return <-done
-		}, []string{"start it by dist.Go", "it is in dist.AllReduce at disttest/found_test.go:"}},
+		}, []string{"start it by dist.Go", "a goroutine is in dist.AllReduce at disttest/found_test.go:"}},
 		{"a goroutine that waits for ever", func(rank int) error {
 			c := make(chan int)
 			dist.Go(func() { c <- rank })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,6 +177,21 @@ func TestForeignLock(t *testing.T) {
 		require.Contains(t, r.Finding.Stacks, "away_test.go")
 		require.False(t, isOn())
 	}
+}
+
+// So is a goroutine that waits in a loop, without steps, for another one.
+func TestBusy(t *testing.T) {
+	defer func(before time.Duration) { patience = before }(patience)
+	patience = 200 * time.Millisecond
+	var word, isOver atomic.Bool
+	r := Run(t, Options{}, func() {
+		Go(func() { word.Store(true) })
+		for !word.Load() && !isOver.Load() {
+		}
+	})
+	isOver.Store(true)
+	require.Equal(t, Busy, r.Finding.Kind)
+	require.True(t, r.Finding.Goroutines[0].IsNext)
 }
 
 // A goroutine that the program has started by itself may not call this package.

@@ -43,6 +43,6 @@
 //
 // A goroutine that waits for a lock of package sync, or for what is no part of the program, keeps
 // all others from going on, as testing/synctest says. Run reports a lock after a second, anything
-// else after 20 s, and leaves the goroutines where they are. One that runs for 20 s without a step
-// ends the process.
+// else after 20 s, also a goroutine that runs without a step, and leaves the goroutines where they
+// are.
 package interleave

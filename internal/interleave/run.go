@@ -51,6 +51,7 @@ const (
 	Leak       Kind = "goroutines or timers are left"
 	Stranger   Kind = "a goroutine that no seed orders calls goccl"
 	Blocked    Kind = "a goroutine waits for what no seed orders, and keeps all others from going on"
+	Busy       Kind = "a goroutine runs without a step, and keeps all others from going on"
 )
 
 // Finding is what is wrong with a program under a seed.
@@ -69,6 +70,7 @@ type Finding struct {
 type Goroutine struct {
 	Number int64  // in stacks; of a timer 0
 	Label  string // of its rank
+	IsNext bool   // it is its turn
 }
 
 func (f *Finding) Error() string {
@@ -268,7 +270,7 @@ func (s *scheduler) describe() (texts []string, goroutines []Goroutine) {
 		if t == nil || t.isBackground && !t.awaitsContext() && s.calendar.endedAt.IsZero() {
 			continue
 		}
-		texts, goroutines = append(texts, t.describe()), append(goroutines, Goroutine{t.id, t.label})
+		texts, goroutines = append(texts, t.describe()), append(goroutines, Goroutine{t.id, t.label, t == s.current})
 	}
 
 	for i := range s.calendar.dues[:s.calendar.end] {

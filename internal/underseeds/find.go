@@ -31,6 +31,8 @@ func Find(t *testing.T, isSilent bool, program func(seed uint64) error) error {
 	if interleave.IsOn {
 		running.Lock()
 		defer running.Unlock()
+	} else {
+		t.Log("the machine chooses the order of steps; go test -tags interleave lets seeds choose it")
 	}
 
 	hadFailed := t.Failed()

@@ -23,9 +23,11 @@ var advice = map[interleave.Kind]string{
 	interleave.Leak:       "the program has ended, and has left goroutines or timers",
 	interleave.Stranger: "a goroutine that go has started calls goccl, so that no seed orders it: " +
 		"start it by dist.Go; a kernel makes its calls in the goroutine that runs it",
-	interleave.Blocked: "a goroutine waits for what no seed orders, while it is its turn: " +
+	interleave.Blocked: "the first of these goroutines waits for what no seed orders, and keeps all others from going on: " +
 		"hold no lock of package sync across a call of goccl (unlock it before, or use a channel with room for one), " +
-		"and wait for nothing that comes from outside of the program",
+		"make channels in the worker, and wait for nothing that comes from outside of it",
+	interleave.Busy: "the first of these goroutines runs for 20 s without a call, and keeps all others from going on: " +
+		"do not wait for another rank in a loop",
 }
 
 func (f *foundError) Error() string {
@@ -49,12 +51,14 @@ func (f *foundError) lines() (lines []string) {
 		return lines
 	}
 	if all := launchenv.ParseStacks(f.Stack); len(all) > 0 { // a Stranger
-		return []string{line("it", all[0])}
+		return []string{line("a goroutine", all[0])}
 	}
+
+	var first []string
 	for _, g := range launchenv.ParseStacks(f.Stacks) {
 		i := slices.IndexFunc(f.Goroutines, func(t interleave.Goroutine) bool { return t.Number == int64(g.Number) })
 		isTask := i >= 0
-		if !isTask && (f.Kind != interleave.Leak || !strings.Contains(g.State, f.Bubble)) || !slices.ContainsFunc(g.Frames, launchenv.Frame.IsOwn) {
+		if !isTask && (f.Kind != interleave.Leak || !strings.HasSuffix(g.State, f.Bubble)) || !slices.ContainsFunc(g.Frames, launchenv.Frame.IsOwn) {
 			continue
 		}
 
@@ -65,15 +69,21 @@ func (f *foundError) lines() (lines []string) {
 				who = "a goroutine of " + who
 			}
 		}
+
+		if isTask && f.Goroutines[i].IsNext && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy) {
+			first = []string{line(who, g)}
+			continue
+		}
 		lines = append(lines, line(who, g))
 	}
+
 	for i, g := range f.Goroutines {
 		if g.Number == 0 { // a timer
 			lines = append(lines, f.Tasks[i])
 		}
 	}
 	slices.Sort(lines)
-	return slices.Compact(lines)
+	return append(first, slices.Compact(lines)...)
 }
 
 // line says in which call of which line a goroutine is.

@@ -37,7 +37,7 @@ const (
 // the program again, and often if isSilent: with fewer and fewer switches from rank to rank.
 func picture(t *testing.T, seed uint64, isSilent bool, err error, program func() error) string {
 	f, ok := errors.AsType[*foundError](err)
-	if ok && (f.Kind == interleave.Blocked || f.Kind == interleave.Stranger) {
+	if ok && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy || f.Kind == interleave.Stranger) {
 		return "" // the line is all
 	}
 	o := interleave.Options{Seed: seed, IsRecorded: true}
