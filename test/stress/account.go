@@ -39,7 +39,7 @@ type Outcome struct {
 	Lost   []int  // or PeerLostError with this rank of the job,
 	By     []int  // or AbortedError with this one,
 	Left   []int  // or TimeoutError of a receive from any rank, with these that have left
-	Late   []int  // or TimeoutError with these that are missing or behind
+	Late   []int  // or TimeoutError with these that are missing or behind, or MismatchError because these were late before
 	Queued bool   // or TimeoutError that names none: an earlier call of the rank still ran
 	Failed bool   // the group had failed by then
 
@@ -186,6 +186,16 @@ func (o *Outcome) blame(g *group, err error) {
 			o.Late = append(o.Late, rank(r)...)
 		}
 		o.Queued = o.Late == nil
+	} else if e, ok := errors.AsType[*ccl.MismatchError](err); ok {
+		for _, v := range e.Values {
+			for i := 0; v.Outcome == transport.OutcomeRejected && i < len(v.Ranks); i++ {
+				o.Late = append(o.Late, rank(v.Ranks[i])...)
+			}
+		}
+
+		if o.Late == nil && o.Kind != Call { // of several messages with one tag an earlier one was given up
+			o.Late = []int{o.From}
+		}
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)
 	}
