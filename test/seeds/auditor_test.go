@@ -155,7 +155,7 @@ func (a *auditor) unaborted(o *outcome, by int, e *transport.AbortedError) strin
 	isRight := false
 	switch f.way {
 	case wayAborts, wayGives:
-		isRight = by == f.rank && errors.Is(e, errGone)
+		isRight = by == f.rank && errors.Is(e, errGone) || by == a.job.second.rank && errors.Is(e, errTired)
 	case wayCancels:
 		isRight = by == f.rank && errors.Is(e, context.Canceled)
 	case wayFails:

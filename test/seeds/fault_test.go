@@ -72,6 +72,9 @@ func (f *mishap) String() string {
 // errGone is why a rank aborts, and errKernel why its kernel fails.
 var errGone, errKernel = errors.New("this rank has had enough"), errors.New("this kernel has had enough")
 
+// errTired is why a second rank aborts.
+var errTired = errors.New("this rank is tired")
+
 // drawFault draws what goes wrong in a job whose events are drawn.
 func (j *job) drawFault() {
 	f := &j.fault

@@ -41,6 +41,12 @@ func (j *job) run(t *testing.T, o interleave.Options) (interleave.Result, error)
 				a.players[f.rank].strike()
 			})
 		}
+		if f := &j.second; f.step > 0 {
+			interleave.At(f.step, func() {
+				interleave.SetLabel(label(f.rank))
+				a.players[f.rank].strikeSecond()
+			})
+		}
 		endpoints := eps.watch(local.NewWaiting(j.ranks, j.waiting))
 		each(endpoints, func(rank int, ep transport.Endpoint) {
 			if a.players[rank].open(ep) {
@@ -101,6 +107,7 @@ func (a *auditor) check() error {
 	a.checkTaken()
 	a.checkFormed()
 	a.checkCause()
+	a.checkRefused()
 
 	if len(a.errs) == 0 {
 		return nil

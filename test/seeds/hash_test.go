@@ -16,8 +16,8 @@ var hashes = map[string]uint64{
 	"faults":     0x358d405e9f790773,
 	"operators":  0x4a5e008bda5d5c9e,
 	"spawn":      0xfed917438dc4db88,
-	"training":   0xcecf0a1f89b7d4d2,
-	"processes":  0x882abf10e2a678fc,
+	"training":   0xc38f8b776864549c,
+	"processes":  0xfb8c6cbcccd832c9,
 	"bugs":       0x95d547dbea763c7d,
 }
 

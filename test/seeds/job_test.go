@@ -20,6 +20,12 @@ type job struct {
 	events  []*event
 	fault   mishap
 	isKeyed bool // all calls have keys
+
+	// Of jobs of moments.
+	hasMoments    bool
+	second        mishap // a second rank that gives up
+	leavesRefused bool   // who refuses its arguments leaves
+	strays        []error
 }
 
 // A group is a group of ranks of a job.
@@ -58,6 +64,7 @@ type event struct {
 	algorithm string
 	attempts  []calls.Attempt // by rank of the job
 	other     calls.Attempt   // of the fault
+	isInside  []bool          // by rank of the job, of a call whose kernel looks
 	otherKey  bool            // which is that the call has another key
 
 	// Of messages, and of others.
@@ -82,12 +89,18 @@ func (e *event) String() string {
 }
 
 // newJob draws a job of so many events.
-func newJob(seed uint64, events int) *job {
+func newJob(seed uint64, events int) *job { return newJobOf(seed, events, 0) }
+
+// newJobOf draws a job of so many ranks; 0: of any number.
+func newJobOf(seed uint64, events, ranks int) *job {
 	d := drawFor(seed)
 	j := &job{drawing: d, ranks: 4, waiting: []local.Waiting{local.Poll, local.Park}[d.IntN(2)]}
 	d.setProcessors()
 	if d.IntN(4) == 0 {
 		j.ranks = 2 + d.IntN(3)
+	}
+	if ranks > 0 {
+		j.ranks = ranks
 	}
 	all := j.newGroup()
 	for r := range j.ranks {

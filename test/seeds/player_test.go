@@ -81,6 +81,9 @@ func (p *player) play() {
 		if f.event == e.number && f.rank == p.rank && !p.strike() {
 			break
 		}
+		if s := &p.job.second; s.event == e.number && s.rank == p.rank && s.step == 0 {
+			p.strikeSecond()
+		}
 		if e.group.rank(p.rank) < 0 {
 			continue
 		}
@@ -92,7 +95,10 @@ func (p *player) play() {
 
 		switch e.what {
 		case call:
-			p.call(e, c)
+			if p.call(e, c); p.job.leavesRefused && f.event == e.number && f.rank == p.rank {
+				p.close(p.job.groups)
+				return
+			}
 		case message:
 			p.message(e, c)
 		case drain:
@@ -147,6 +153,20 @@ func (p *player) strike() (goOn bool) {
 		interleave.Sleep(f.delay)
 	}
 	return true
+}
+
+// strikeSecond gives up as a second rank.
+func (p *player) strikeSecond() {
+	p.mu.Lock()
+	if f := &p.job.fault; f.when == 0 {
+		f.when = interleave.Moment()
+	}
+	p.mu.Unlock()
+	for _, g := range p.job.groups {
+		if c := p.comm(g); c != nil {
+			c.Abort(errTired)
+		}
+	}
 }
 
 func (p *player) abort(groups []*group) {
@@ -225,8 +245,12 @@ func (p *player) wait(isMeant func(*started) bool) {
 			p.works = append(p.works, s)
 			continue
 		}
-		interleave.Receive(s.work.Done())
-		s.end(s.work.Wait(context.Background()))
+		if p.job.hasMoments && (s.event.number+p.rank)%2 == 0 {
+			s.end(p.awaitTwice(s))
+		} else {
+			interleave.Receive(s.work.Done())
+			s.end(s.work.Wait(context.Background()))
+		}
 		o := p.outcomes[len(p.outcomes)-1]
 		o.begun, o.first, o.from = s.begun, s.first, s.from
 	}
@@ -236,6 +260,10 @@ func (p *player) call(e *event, c *ccl.Communicator) {
 	opts := p.options(e)
 	f, a := &p.job.fault, e.attempts[p.rank]
 	isMine := f.event == e.number && f.rank == p.rank
+	if p.job.leavesRefused && isMine {
+		p.wait(func(*started) bool { return true })
+	}
+	e.setInside(p.rank, true)
 	switch {
 	case f.event == e.number && (f.way == wayAllRefuse || f.way == wayRefuses && isMine):
 		p.note(e, "call", 0, ccl.AllReduce(p.ctx, c, make([]float32, 3), make([]float32, 4), ccl.Sum, opts...))
@@ -280,6 +308,7 @@ func (p *player) options(e *event) (opts []ccl.CallOption) {
 
 // end notes the end of a call. Its buffers are the rank's again, which overwrites them.
 func (p *player) end(e *event, kind string, a calls.Attempt, err error) {
+	e.setInside(p.rank, false)
 	p.note(e, kind, 0, err)
 	wrong := a.Fences()
 	if err == nil && wrong == nil {

@@ -40,12 +40,15 @@ var kinds = []kind{
 	{"orders", runOrders},
 }
 
+// asked are kinds that no seed draws.
+var asked = []kind{{"moments", runMoments}}
+
 // kindOf returns the kind of a seed's job.
 func kindOf(seed uint64) kind {
 	if *onlyKind == "" {
 		return kinds[calls.Mix(seed)%uint64(len(kinds))]
 	}
-	for _, k := range kinds {
+	for _, k := range append(asked, kinds...) {
 		if k.name == *onlyKind {
 			return k
 		}
