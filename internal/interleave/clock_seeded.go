@@ -216,12 +216,13 @@ type afterContext struct {
 //go:norace
 func (w *afterContext) isTrue() bool { return w.wasStopped || isOpen(w.done) }
 
-// awaitsContext reports whether the task waits for the end of a context that may still come.
+// awaitsContext reports whether the task waits for the end of a context that may still come, though
+// its rank does not stand still.
 //
 //go:norace
 func (t *task) awaitsContext() bool {
 	_, ok := t.until.(*afterContext)
-	return ok
+	return ok && !t.s.calendar.isStalled(t.label)
 }
 
 //go:norace
