@@ -97,6 +97,9 @@ func (a *auditor) unqueued(o *outcome, e *transport.TimeoutError) string {
 	before := func(other *outcome) bool {
 		return other.event.group == o.event.group && other.event.number < o.event.number && other.to.Sub(o.from) >= e.After
 	}
+	if o.event.isAny && len(o.event.group.members) == 1 { // there is nobody else
+		return ""
+	}
 	if e.Seq > 0 || o.event.what == message || a.first(o.rank, before) == nil {
 		return "it names nobody, and the rank has waited for no call of its own"
 	}
