@@ -17,7 +17,7 @@ var hashes = map[string]uint64{
 	"operators":  0x4a5e008bda5d5c9e,
 	"spawn":      0xfed917438dc4db88,
 	"training":   0xc38f8b776864549c,
-	"processes":  0xfb8c6cbcccd832c9,
+	"processes":  0x882abf10e2a678fc,
 	"bugs":       0x95d547dbea763c7d,
 }
 
