@@ -55,7 +55,7 @@ func TestFindsWaitsInACircle(t *testing.T) {
 }
 
 // A failure shows where each rank has been, in columns.
-func TestShowsLines(t *testing.T) {
+func TestLinesUnderSeeds(t *testing.T) {
 	err := find(t, 2, withGroup(func(rank int) error {
 		if rank == 1 {
 			return errors.New("no data") // its peer waits
@@ -85,7 +85,7 @@ func withGroup(f func(rank int) error) func(context.Context, int) error {
 func sum() error { return dist.AllReduce([]float32{1}, dist.Sum) }
 
 // Right programs may wait for channels, groups and sleeps of their own.
-func TestWaitsOfThePrograms(t *testing.T) {
+func TestWaitsUnderSeeds(t *testing.T) {
 	Seeds(t, 3, withGroup(func(int) error {
 		sums, batches := make(chan error), make(chan int)
 		dist.Go(func() { sums <- sum() })
@@ -156,7 +156,7 @@ func TestFindsWhatNoSeedOrders(t *testing.T) {
 
 // A test that fails in a program, as by the race detector, says under which seed. The child process
 // is this test as well.
-func TestFailsInAProgram(t *testing.T) {
+func TestFailureUnderSeeds(t *testing.T) {
 	if os.Getenv("DISTTEST_FAILS") != "" {
 		Seeds(t, 2, withGroup(func(rank int) error {
 			if rank == 1 {
@@ -166,7 +166,7 @@ func TestFailsInAProgram(t *testing.T) {
 		}))
 		return
 	}
-	child := exec.Command(os.Args[0], "-test.run", "^TestFailsInAProgram$", "-goccl.seed", "7")
+	child := exec.Command(os.Args[0], "-test.run", "^TestFailureUnderSeeds$", "-goccl.seed", "7")
 	child.Env = append(os.Environ(), "DISTTEST_FAILS=1")
 	out, err := child.CombinedOutput()
 	require.Error(t, err)
@@ -176,7 +176,7 @@ func TestFailsInAProgram(t *testing.T) {
 }
 
 // Tests that are parallel to each other run one after the other.
-func TestParallel(t *testing.T) {
+func TestParallelUnderSeeds(t *testing.T) {
 	for range 2 {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()

@@ -53,6 +53,7 @@ func TestStalledRankIsNamedWhereGroupsForm(t *testing.T) {
 							_ = c.Close()
 						}
 					})
+					interleave.Sleep(3 * time.Minute) // the rank goes on before the program ends
 				})
 				if r.Finding != nil {
 					t.Fatalf("step %d: %v", step, r.Finding)

@@ -93,10 +93,9 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	case hasCome(rank):
 		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
 	}
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) { // nobody waits here; the join that follows says for whom
-		err = transport.ContextError(ctx)
-	}
-	if err == nil {
+	err = transport.ContextError(ctx)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		// Nobody waits here: after its deadline the join that follows says who is missing.
 		err = r.CheckMembers(members, hasCome)
 	}
 	ep := m.seats[rank]
