@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/half"
 )
 
@@ -138,6 +139,9 @@ func TestJoinGoesOnAfterTheEnd(t *testing.T) {
 			return nil
 		})
 		require.ErrorAs(t, err, new(*ddp.EarlyTerminationError))
+		if err := dist.Barrier(); err != nil { // rank 0 stays as long
+			return err
+		}
 		return r.Wait(bg) // the group has failed
 	})
 	for rank, err := range errs {

@@ -44,7 +44,7 @@ type Options struct {
 	//
 	// Wait reduces each gradient to the rank that needs it, in half the time of an all-reduce: only
 	// this rank's parts of the gradients are the mean then, and the rest is undefined. Step sends as
-	// much again. Join is refused.
+	// much again. Join is refused, but JoinOptions.Disable.
 	//
 	// Buckets are in the reverse order of the parameters and stay so.
 	Shard bool
