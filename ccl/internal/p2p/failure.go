@@ -35,16 +35,15 @@ func (e *Engine) checkAll() {
 		if t.cause != nil {
 			return // it waits until its buffer is withdrawn
 		}
+		if !t.warnAt.IsZero() && !now.Before(t.warnAt) { // also where this look comes too late for the transfer
+			e.warn(t, now)
+		}
 		if err := e.overdue(t, now); err != nil {
 			e.giveUp(t, err)
 			return
 		}
 		if e.lost(t) != nil {
 			lost = append(lost, t)
-		}
-
-		if !t.warnAt.IsZero() && !now.Before(t.warnAt) {
-			e.warn(t, now)
 		}
 		next = earlier(next, t.alarm())
 	})
