@@ -18,6 +18,14 @@ func NoticeDeath(ep transport.Endpoint, dead int) {
 	p.noticeDeaths()
 }
 
+// PretendWait makes the process of a rank believe that another one waits for it, as that one has sent before it went on.
+func PretendWait(ep transport.Endpoint, other int) {
+	g := ep.(*endpoint).group
+	words := g.sync.Words(other)
+	words[4] = uint64(g.rank) + 1 // waitOn
+	g.sync.Update(g.rank, other, words)
+}
+
 // Stop makes the process of a rank handle no packet until goOn is called.
 func Stop(ep transport.Endpoint) (goOn func()) {
 	p := ep.(*endpoint).group.process

@@ -87,6 +87,7 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 	case e.rank:
 		late.Behind = []int{from}
 	case AnySource:
+		e.link.Behind(e.rank) // it learns for whom the others wait by now
 		late.Left, late.Waiting, late.Behind = e.sortRanks()
 		for i, r := range late.Behind {
 			late.Behind[i] = e.link.Behind(r)
