@@ -90,7 +90,11 @@ func trainShards[T ddp.Float](c sharding, rank, ranks int, plain bool) (trained 
 	var params []ddp.Parameter
 	var values, grads [][]T
 	total := 0
-	for i, n := range shardLengths {
+	lengths := slices.Clone(shardLengths)
+	if c.views || c.opts.FindUnused || c.opts.StaticGraph || c.opts.Hooks.Float32 != nil || ccl.DTypeOf[T]().Size() < 4 {
+		lengths[1] = 700 // it is not reduced in place
+	}
+	for i, n := range lengths {
 		values, grads = append(values, make([]T, n)), append(grads, make([]T, n))
 		total += n
 		if grad := grads[i]; c.views {
