@@ -72,6 +72,9 @@ func (a *auditor) untimely(o *outcome, err error, e *transport.TimeoutError, mem
 	}
 
 	named := slices.Concat(e.Missing, e.Behind)
+	if len(named) == 0 && first.event.isAny && len(first.event.group.members) == 1 { // there is no other rank
+		return ""
+	}
 	if len(named) == 0 {
 		return a.unqueued(first, e)
 	}
@@ -154,7 +157,17 @@ func (a *auditor) unlate(o *outcome, e *ccl.MismatchError, member func(int) int)
 	return ""
 }
 
-// isAbandoned reports whether a rank has waited for a second timeout in a call.
+// isAbandoned reports whether a rank has waited for a second timeout in a call. The first may have
+// been that of a message.
 func (s *slot) isAbandoned() bool {
-	return slices.ContainsFunc(s.of, func(o *outcome) bool { return o != nil && o.to.Sub(o.from) >= 2*callTime })
+	return slices.ContainsFunc(s.of, func(o *outcome) bool {
+		first := callTime
+		if o == nil {
+			return false
+		}
+		if late := timeoutOf(o.err); late != nil {
+			first = late.After
+		}
+		return o.to.Sub(o.from) >= first+callTime
+	})
 }
