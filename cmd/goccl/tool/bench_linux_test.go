@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 
@@ -214,6 +215,9 @@ func TestBenchProcessesFail(t *testing.T) {
 // An interrupt ends the processes as well, those of a launcher between two calls.
 func TestBenchProcessesInterrupted(t *testing.T) {
 	alone(t)
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt) // a shell that has started this in the background ignores it for all
+	defer signal.Stop(heard)
 	for _, args := range [][]string{
 		{"bench", "--transport=shm"},
 		{"run", "-n2", "--no-prefix", "--", os.Args[0], "bench"},
