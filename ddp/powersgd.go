@@ -17,8 +17,8 @@ import (
 // The matrix has as many rows as the first dimension. Gradients of which the thin matrices are not
 // at most half as long, and those of one dimension, travel as they are. What a step leaves out of a
 // gradient is added to that of the next step on this rank, so that all of it arrives in time. This
-// error feedback needs the memory of the gradients once more. A gradient with infinities or NaN,
-// which is NaN on all ranks then, leaves it as it was.
+// error feedback needs the memory of the gradients once more. A gradient with infinities or NaN, or
+// whose thin matrices have some, leaves it as it was, and all of it is NaN on all ranks then.
 //
 // The mean is equal bit by bit on all ranks, and exact but for rounding where its rank is not
 // higher. A step has two calls for each bucket with such gradients. With gradients of the program's
@@ -34,6 +34,7 @@ type lowRank struct {
 	plain    [][2]int // the other gradients: where they begin and end
 	first    []float32
 	second   []float32
+	reduced  []float32 // second of all ranks
 	errors   []float32 // left out by earlier steps
 }
 
@@ -72,6 +73,7 @@ func (h powerSGD) newLowRank(b *Bucket[float32]) *lowRank {
 	}
 
 	s.first, s.second = make([]float32, max(firstCount, 1)), make([]float32, secondCount)
+	s.reduced = make([]float32, secondCount)
 	h.fill(s, b.Index)
 	return s
 }
@@ -115,18 +117,49 @@ func (h powerSGD) Start(b *Bucket[float32]) *ccl.Work {
 	return startAllReduce(b, &s.asyncCall, s.first, b.Op)
 }
 
-// Finish makes the columns of P orthonormal, and reduces the new Q.
+// Finish makes the columns of P orthonormal, and reduces the new Q. If P or the new Q of a rank has
+// infinities or NaN, all ranks lose the gradient.
 func (h powerSGD) Finish(b *Bucket[float32]) error {
 	s := b.State.(*lowRank)
 	at := 0
 	for _, m := range s.matrices {
+		isLost := slices.ContainsFunc(m.p, isNotFinite)
+		orthonormalize(m.p, m.rank)
+		m.multiplyTransposed(b.Gradients[m.at:][:m.rows*m.columns])
+		if isLost {
+			m.q[0] = float32(math.NaN())
+		}
 		at += len(m.p)
+	}
+
+	if len(s.second) > 0 {
+		label := fmt.Sprint("second part of bucket ", b.Index)
+		if err := ccl.AllReduce(context.Background(), b.Comm, s.second, s.reduced, b.Op, ccl.WithLabel(label), ccl.WithKey("ddp "+label)); err != nil {
+			return err
+		}
+	}
+	s.adoptMatrices(b)
+	for _, span := range s.plain {
+		at += copy(b.Gradients[span[0]:span[1]], s.first[at:])
+	}
+	return nil
+}
+
+// adoptMatrices makes gradients the products of P and the reduced Q, which this rank's Q becomes
+// after the errors are known.
+func (s *lowRank) adoptMatrices(b *Bucket[float32]) {
+	at := 0
+	for _, m := range s.matrices {
 		gradient := b.Gradients[m.at:][:m.rows*m.columns]
 		errors := s.errors[m.at:][:len(gradient)]
-		isFinite := !slices.ContainsFunc(m.p, func(x float32) bool { return x-x != 0 })
-		orthonormalize(m.p, m.rank)
-		m.multiplyTransposed(gradient)
-		if !isFinite { // on all ranks: this step is lost
+		reduced := s.reduced[at:][:len(m.q)]
+		at += len(m.q)
+
+		if slices.ContainsFunc(reduced, isNotFinite) {
+			copy(m.q, reduced)
+			for i := range gradient {
+				gradient[i] = float32(math.NaN())
+			}
 			continue
 		}
 
@@ -134,23 +167,12 @@ func (h powerSGD) Finish(b *Bucket[float32]) error {
 		for i, g := range gradient {
 			errors[i] = g - errors[i]
 		}
+		copy(m.q, reduced)
+		m.expand(gradient)
 	}
-
-	if len(s.second) > 0 {
-		label := fmt.Sprint("second part of bucket ", b.Index)
-		if err := ccl.AllReduce(context.Background(), b.Comm, s.second, s.second, b.Op, ccl.WithLabel(label), ccl.WithKey("ddp "+label)); err != nil {
-			return err
-		}
-	}
-
-	for _, m := range s.matrices {
-		m.expand(b.Gradients[m.at:][:m.rows*m.columns])
-	}
-	for _, span := range s.plain {
-		at += copy(b.Gradients[span[0]:span[1]], s.first[at:])
-	}
-	return nil
 }
+
+func isNotFinite(x float32) bool { return x-x != 0 }
 
 // multiply makes P the product of a gradient and Q. Products are converted, so that no processor
 // fuses them with a sum.

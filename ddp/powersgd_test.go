@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -190,4 +191,64 @@ func TestPowerSGDInJoin(t *testing.T) {
 		})
 		return errors.Join(err, r.Close())
 	})
+}
+
+// A gradient that is not finite, or of which Q is not, is lost as a whole on all ranks, and the steps after it are not:
+// error feedback stays finite.
+func TestPowerSGDLosesOneStep(t *testing.T) {
+	const rows, columns = 20, 20
+	for name, spoil := range map[string]func(rank int, g []float32){
+		"NaN": func(rank int, g []float32) {
+			if rank == 1 {
+				g[5] = float32(math.NaN())
+			}
+		},
+		"a long column": func(_ int, g []float32) { // P is finite
+			for i := range g {
+				g[i] = 0
+				if i%columns == 0 {
+					g[i] = 3e38
+				}
+			}
+		},
+		"a long column of a rank": func(rank int, g []float32) {
+			for i := range g {
+				if rank == 1 && i%columns == 0 {
+					g[i] = 3e38
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all(t, 2, func(rank int) error {
+				w := ddp.Param("w", make([]float32, rows*columns), nil, rows, columns)
+				r, err := ddp.New(bg, world(), []ddp.Parameter{w}, ddp.Options{Hooks: ddp.Hooks{Float32: ddp.PowerSGD(1)}})
+				if err != nil {
+					return err
+				}
+				for step := range 3 {
+					g := ddp.Grad[float32](r, 0)
+					for i := range g {
+						g[i] = float32((1 + i/columns) * (1 + step + i%columns) * (1 + rank))
+					}
+					want := 1.5 * float32(7*(step+9))
+					if step == 1 {
+						spoil(rank, g)
+					}
+					r.Ready(0)
+					if err := r.Wait(bg); err != nil {
+						return err
+					}
+
+					isLost := func(x float32) bool { return math.IsNaN(float64(x)) }
+					if step == 1 {
+						require.False(t, slices.ContainsFunc(g, func(x float32) bool { return !isLost(x) }))
+						continue
+					}
+					require.InEpsilon(t, want, g[6*columns+8], 1e-4, "step %d", step)
+				}
+				return r.Close()
+			})
+		})
+	}
 }
