@@ -96,7 +96,7 @@ func readContents(r io.Reader, size int64, choose chooser) (*contents, error) {
 		crc := crc32.New(castagnoli)
 		switch err := into.decode(r, io.MultiWriter(sum, crc)); {
 		case errors.Is(err, errNoBool):
-			return nil, fmt.Errorf("its tensor %q is of bools, and %w", t.name, err)
+			return nil, fmt.Errorf("its tensor %.100q is of bools, and %w", t.name, err)
 		case err != nil:
 			return nil, errTorn
 		}

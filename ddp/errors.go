@@ -30,8 +30,8 @@ func (e *UnreadyError) Error() string {
 	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", joinNames(e.Parameters), why)
 }
 
-// joinNames returns the names of parameters, or the first of them, in quotes where they are empty
-// or have characters that a terminal may act on.
+// joinNames returns the names of parameters, or the first of them, in quotes where they are empty,
+// cut off, or have characters that a terminal may act on.
 func joinNames(names []string) string {
 	more := ""
 	if n := len(names) - namesShown; n > 0 {
@@ -39,7 +39,7 @@ func joinNames(names []string) string {
 	}
 	shown := slices.Clone(names)
 	for i, name := range shown {
-		if quoted := strconv.Quote(name); name == "" || len(quoted) > len(name)+2 {
+		if quoted := fmt.Sprintf("%.100q", name); name == "" || quoted != `"`+name+`"` {
 			shown[i] = quoted
 		}
 	}

@@ -32,8 +32,10 @@ func (e *tensorEntry) count() int {
 	return int((e.Offsets[1] - e.Offsets[0]) / uint64(size))
 }
 
-// text returns the type and the shape.
-func (e *tensorEntry) text() string { return fmt.Sprintf("%s %d", e.DType, e.Shape) }
+// text returns the type and the shape, which a file may make long.
+func (e *tensorEntry) text() string {
+	return fmt.Sprintf("%.100s %.100s", e.DType, fmt.Sprint(e.Shape))
+}
 
 // byName returns the tensors by their names.
 func (h *header) byName() map[string]*storedTensor {
@@ -78,14 +80,14 @@ func parseHeader(text []byte, dataBytes uint64) (*header, error) {
 		return nil, fmt.Errorf("its metadata are not texts (%w)", err)
 	}
 	if v, ok := h.metadata[versionKey]; ok && v != version {
-		return nil, fmt.Errorf("it has version %q, and this program reads version %s", v, version)
+		return nil, fmt.Errorf("it has version %.100q, and this program reads version %s", v, version)
 	}
 
 	delete(members, metadataKey)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		t := storedTensor{name: name}
 		if err := t.decode(members[name]); err != nil {
-			return nil, fmt.Errorf("its tensor %q is not described as in a safetensors file (%w)", name, err)
+			return nil, fmt.Errorf("its tensor %.100q is not described as in a safetensors file (%w)", name, err)
 		}
 		h.tensors = append(h.tensors, t)
 	}
@@ -99,9 +101,9 @@ func (h *header) checkData(dataBytes uint64) error {
 	for i, t := range h.tensors {
 		switch begin, end := t.Offsets[0], t.Offsets[1]; {
 		case end < begin:
-			return fmt.Errorf("its tensor %q ends at %d, before it begins at %d", t.name, end, begin)
+			return fmt.Errorf("its tensor %.100q ends at %d, before it begins at %d", t.name, end, begin)
 		case begin < at:
-			return fmt.Errorf("its tensors %q and %q overlap", h.tensors[i-1].name, t.name)
+			return fmt.Errorf("its tensors %.100q and %.100q overlap", h.tensors[i-1].name, t.name)
 		case begin > at:
 			return fmt.Errorf("the bytes from %d to %d of its data belong to no tensor", at, begin)
 		}
@@ -118,11 +120,11 @@ func (h *header) checkData(dataBytes uint64) error {
 	for _, t := range h.tensors {
 		made := newStored[t.DType]
 		if made == nil {
-			return fmt.Errorf("its tensor %q has the type %q, which this program does not read", t.name, t.DType)
+			return fmt.Errorf("its tensor %.100q has the type %.100q, which this program does not read", t.name, t.DType)
 		}
 		size, length := uint64(made(0).dtype().Size()), t.Offsets[1]-t.Offsets[0]
 		if length%size != 0 || length/size > math.MaxInt || !isShapeOf(t.Shape, int(length/size)) {
-			return fmt.Errorf("its tensor %q is %s, and has %d bytes", t.name, t.text(), length)
+			return fmt.Errorf("its tensor %.100q is %s, and has %d bytes", t.name, t.text(), length)
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func decodeObject(text []byte) (map[string]json.RawMessage, error) {
 
 		key := name.(string) // Token takes nothing else here
 		if _, isTaken := all[key]; isTaken {
-			return nil, fmt.Errorf("it has the name %q twice", key)
+			return nil, fmt.Errorf("it has the name %.100q twice", key)
 		}
 		all[key] = value
 	}

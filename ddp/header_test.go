@@ -162,3 +162,30 @@ func FuzzFiles(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// A name, a type or a shape of a file that is long does not make the error long.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	shape := strings.Repeat("1,", 1<<18) + "1"
+	entry := `{"dtype":"U8","shape":[1],"data_offsets":[0,1]}`
+	for name, file := range map[string][]byte{
+		"no data":   fileOf(fmt.Sprintf(`{%q:%s}`, long, entry)),
+		"no entry":  fileOf(fmt.Sprintf(`{%q:{}}`, long)),
+		"twice":     fileOf(fmt.Sprintf(`{%q:%s,%[1]q:%[2]s}`, long, entry), 1),
+		"overlap":   fileOf(fmt.Sprintf(`{%q:%s,"w":%[2]s}`, long, entry), 1),
+		"type":      fileOf(fmt.Sprintf(`{"w":{"dtype":%q,"shape":[1],"data_offsets":[0,1]}}`, long), 1),
+		"shape":     fileOf(fmt.Sprintf(`{"w":{"dtype":"U16","shape":[%s],"data_offsets":[0,1]}}`, shape), 1),
+		"version":   fileOf(fmt.Sprintf(`{"__metadata__":{"goccl.checkpoint":%q}}`, long)),
+		"a bool":    fileOf(fmt.Sprintf(`{%q:{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}`, long), 2),
+		"the model": fileOf(fmt.Sprintf(`{"w":{"dtype":"U8","shape":[%s],"data_offsets":[0,1]},%q:{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, shape, long), 1),
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		require.NoError(t, os.WriteFile(path, file, 0o600))
+		read, err := ddp.ReadCheckpoint(path)
+		if err == nil {
+			_, err = read.Load(ddp.LoadOptions{}, ddp.Buffer("w", make([]uint16, 1)))
+		}
+		require.Error(t, err, name)
+		require.Less(t, len(err.Error()), 1000, name)
+	}
+}

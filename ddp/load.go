@@ -225,7 +225,7 @@ func (t *storedTensor) difference(name string, e *tensorEntry) string {
 	case isTransposed(t.Shape, e.Shape):
 		how = "transposed: "
 	}
-	return fmt.Sprintf("its tensor %q is %s%s, and %q of the model is %s", t.name, how, t.text(), name, e.text())
+	return fmt.Sprintf("its tensor %.100q is %s%s, and %.100q of the model is %s", t.name, how, t.text(), name, e.text())
 }
 
 // isTransposed reports whether shapes have the same extents in different orders.
