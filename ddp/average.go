@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -75,7 +76,8 @@ type Outer struct {
 }
 
 // NewOuter makes the outer step of a Reducer, of which all ranks have the same parameters now. It
-// is made before Load. A Reducer has one. Rate 1 and momentum 0 make outer steps means.
+// is made before Load, with the same rate and momentum on all ranks. A Reducer has one. Rate 1 and
+// momentum 0 make outer steps means.
 //
 // A rate or a momentum that is negative or not finite is *ccl.InvalidArgumentError. Other errors
 // are those of NewOptimizerState.
@@ -107,13 +109,17 @@ func NewOuter(r *Reducer, rate, momentum float64) (*Outer, error) {
 // with Ready and Wait, in which the gradients are what the parameters have moved by, the other way
 // round; Options.Hooks shorten what it sends. Gradients are undefined then.
 //
-// Its errors are those of Wait and of the function Step.
+// Its errors are those of Wait and of the function Step. Outside Join, ranks that call something
+// else, or have another rate or momentum, are a *ccl.MismatchError, and no parameter changes.
 func (o *Outer) Step(ctx context.Context) error {
 	r := o.reducer
 	if err := r.beginUpdate("Outer.Step"); err != nil {
 		return err
 	}
 	defer r.comm.Release()
+	if err := o.awaitRanks(ctx); err != nil {
+		return err
+	}
 	for i := len(o.params) - 1; i >= 0; i-- {
 		isOutside := r.unused.outside[i] // its gradient counts as zeros
 		o.params[i].begin(isOutside)
@@ -136,6 +142,19 @@ func (o *Outer) Step(ctx context.Context) error {
 		r.renewOuter()
 	}
 	return err
+}
+
+// awaitRanks returns when all ranks make the same outer step, or an error. Within Join ranks that
+// are done make steps of the Reducer only.
+func (o *Outer) awaitRanks(ctx context.Context) error {
+	if o.reducer.join.isOn {
+		return nil
+	}
+	key := fmt.Sprintf("ddp.Outer.Step, rate %v and momentum %v", o.rate, o.momentum)
+	if err := o.reducer.comm.Barrier(ctx, ccl.WithLabel("outer step"), ccl.WithKey(key)); err != nil {
+		return inCall(err)
+	}
+	return nil
 }
 
 // renewOuter makes the parameters those from which ranks begin, if there is an outer step.

@@ -255,3 +255,39 @@ func TestOuterOfStaticGraph(t *testing.T) {
 		})
 	}
 }
+
+// An outer step is one of all ranks, by the same rate and momentum: another call, or another rate, is a mismatch before
+// a parameter has changed.
+func TestOuterOnSomeRanks(t *testing.T) {
+	for _, shard := range []bool{false, true} {
+		for name, makeCall := range map[string]func(rank int, r *ddp.Reducer, outers []*ddp.Outer) error{
+			"rates": func(rank int, _ *ddp.Reducer, outers []*ddp.Outer) error { return outers[rank].Step(bg) },
+			"a step": func(rank int, r *ddp.Reducer, outers []*ddp.Outer) error {
+				if rank == 0 {
+					return outers[0].Step(bg)
+				}
+				r.Ready(0)
+				return r.Wait(bg)
+			},
+		} {
+			for rank, err := range spawn(t, 2, func(rank int) error {
+				w := []float32{1, 2, 3}
+				r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", w, nil)}, ddp.Options{Shard: shard})
+				if err != nil {
+					return err
+				}
+				outer, err := ddp.NewOuter(r, 0.5+float64(rank)/2, 0.5)
+				if err != nil {
+					return err
+				}
+				w[1] += 4
+				err = makeCall(rank, r, []*ddp.Outer{outer, outer})
+				require.Equal(t, []float32{1, 6, 3}, w, "%s, shard %v", name, shard)
+				return err
+			}) {
+				var m *ccl.MismatchError
+				require.ErrorAs(t, err, &m, "%s, shard %v, rank %d", name, shard, rank)
+			}
+		}
+	}
+}

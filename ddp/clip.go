@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -12,8 +13,9 @@ import (
 // (clip_grad_norm_ of torch), and returns the norm before. The result is equal on all ranks.
 //
 // It is called after Wait, when gradients are equal on all ranks, and needs no communication. With
-// Options.Shard all ranks call it, before Step and with the same limit, and sum up what each has;
-// the last bits of the norm depend on the number of ranks then.
+// Options.Shard all ranks call it, before Step and with the same limit (another one is a
+// *ccl.MismatchError), and sum up what each has; the last bits of the norm depend on the number of
+// ranks then.
 //
 // If a gradient is not finite, finite ones become 0 or NaN, as in torch.
 //
@@ -45,7 +47,7 @@ func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 		return 0, err
 	}
 
-	unit, units, err := r.gradientNorm()
+	unit, units, err := r.gradientNorm(limit)
 	if err != nil {
 		return 0, inCall(err)
 	}
@@ -61,9 +63,9 @@ func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
 }
 
 // gradientNorm returns the norm of all gradients, unit times units. Units are finite if the
-// gradients are.
-func (r *Reducer) gradientNorm() (unit, units float64, err error) {
-	sum, err := r.sumSquares(1)
+// gradients are. With Options.Shard the limit is that of all ranks.
+func (r *Reducer) gradientNorm(limit float64) (unit, units float64, err error) {
+	sum, err := r.sumSquares(1, limit)
 	if err != nil || sum > 1e-290 && !math.IsInf(sum, 1) || math.IsNaN(sum) {
 		return 1, math.Sqrt(sum), err
 	}
@@ -73,30 +75,30 @@ func (r *Reducer) gradientNorm() (unit, units float64, err error) {
 	for _, p := range r.params {
 		largest = max(largest, p.gradient.largest())
 	}
-	largest, err = r.reduceParts(largest, ccl.Max)
+	largest, err = r.reduceParts(largest, ccl.Max, limit)
 	if err != nil || largest == 0 || math.IsInf(largest, 1) {
 		return 1, math.Sqrt(sum), err
 	}
 	_, exponent := math.Frexp(largest)
 	unit = math.Ldexp(1, max(exponent-1, -1000)) // a power of two, so that divisions are exact
-	sum, err = r.sumSquares(1 / unit)
+	sum, err = r.sumSquares(1/unit, limit)
 	return unit, math.Sqrt(sum), err
 }
 
-func (r *Reducer) sumSquares(factor float64) (sum float64, err error) {
+func (r *Reducer) sumSquares(factor, limit float64) (sum float64, err error) {
 	for _, p := range r.params {
 		sum += p.gradient.sumSquares(factor)
 	}
-	return r.reduceParts(sum, ccl.Sum)
+	return r.reduceParts(sum, ccl.Sum, limit)
 }
 
 // reduceParts reduces what ranks have found out about their parts of the gradients.
-func (r *Reducer) reduceParts(found float64, op ccl.Op) (float64, error) {
+func (r *Reducer) reduceParts(found float64, op ccl.Op, limit float64) (float64, error) {
 	if !r.opts.Shard {
 		return found, nil
 	}
 	all := []float64{found}
-	err := ccl.AllReduce(context.Background(), r.comm, all, all, op, ccl.WithLabel("norm"), ccl.WithKey("ddp norm"))
+	err := ccl.AllReduce(context.Background(), r.comm, all, all, op, ccl.WithLabel("norm"), ccl.WithKey(fmt.Sprint("ddp norm, limit ", limit)))
 	return all[0], err
 }
 

@@ -21,7 +21,7 @@ type elements interface {
 	// span returns the addresses of the first byte and of the one after the last.
 	span() (first, end uintptr)
 	// broadcast gives all ranks the elements of one.
-	broadcast(ctx context.Context, c *ccl.Communicator, root int) error
+	broadcast(ctx context.Context, c *ccl.Communicator, root int, opts ...ccl.CallOption) error
 	// encode writes the elements, little-endian.
 	encode(w io.Writer) error
 	// fresh returns elements of the same type and count, in memory of their own.
@@ -46,8 +46,8 @@ func (v vector[T]) span() (first, end uintptr) {
 
 func bytesOf(e elements) int { return e.count() * e.dtype().Size() }
 
-func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int) error {
-	return ccl.Broadcast(ctx, c, []T(v), root)
+func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int, opts ...ccl.CallOption) error {
+	return ccl.Broadcast(ctx, c, []T(v), root, opts...)
 }
 
 func (v vector[T]) fresh() elements { return make(vector[T], len(v)) }

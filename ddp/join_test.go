@@ -285,3 +285,27 @@ func TestJoinThatCloses(t *testing.T) {
 		require.ErrorContains(t, err, "ddp: Join: the Reducer is closed", "rank %d", rank)
 	}
 }
+
+// Ranks that have made state of the optimizer in two orders do not get one another's after Join.
+func TestOptimizerStateInTwoOrders(t *testing.T) {
+	for rank, err := range spawn(t, 2, func(rank int) error {
+		r, g, err := three(ddp.Options{}, true)
+		if err != nil {
+			return err
+		}
+		names := []string{"first", "second"}
+		for i := range names {
+			if _, err := ddp.NewOptimizerState[float64](r, names[(i+rank)%2]); err != nil {
+				return err
+			}
+		}
+		return r.Join(bg, func() error {
+			_, err := makeStep(r, g, 1)
+			return err
+		})
+	}) {
+		var m *ccl.MismatchError
+		require.ErrorAs(t, err, &m, "rank %d", rank)
+		require.ErrorContains(t, err, ".second", "rank %d", rank)
+	}
+}

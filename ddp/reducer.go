@@ -115,7 +115,7 @@ func (r *Reducer) shareState(ctx context.Context, root int) error {
 		}
 	}
 	for _, s := range r.states {
-		if err := s.elements.broadcast(ctx, r.comm, root); err != nil {
+		if err := s.elements.broadcast(ctx, r.comm, root, ccl.WithKey("ddp state "+s.name)); err != nil {
 			return err
 		}
 	}

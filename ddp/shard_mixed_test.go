@@ -239,6 +239,22 @@ func TestShardedClipGradNormMistake(t *testing.T) {
 	}
 }
 
+// With Shard ranks clip to the same limit.
+func TestShardedClipGradNormLimits(t *testing.T) {
+	for rank, err := range spawn(t, 2, func(rank int) error {
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float32, 7), nil)}, ddp.Options{Shard: true})
+		if err != nil {
+			return err
+		}
+		_, err = r.ClipGradNorm(1 + float64(rank)/2)
+		return err
+	}) {
+		var m *ccl.MismatchError
+		require.ErrorAs(t, err, &m, "rank %d", rank)
+		require.ErrorContains(t, err, "limit 1.5", "rank %d", rank)
+	}
+}
+
 // A group that ends within update ends Step on all ranks, and memory stays until then.
 func TestEndsWithinStep(t *testing.T) {
 	for rank, err := range spawn(t, 3, func(rank int) error {
