@@ -72,9 +72,6 @@ func (a *auditor) untimely(o *outcome, err error, e *transport.TimeoutError, mem
 	}
 
 	named := slices.Concat(e.Missing, e.Behind)
-	if len(named) == 0 && first.event.isAny && len(first.event.group.members) == 1 { // there is no other rank
-		return ""
-	}
 	if len(named) == 0 {
 		return a.unqueued(first, e)
 	}
