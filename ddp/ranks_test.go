@@ -93,6 +93,7 @@ const workVariable = "TEST_DDP_WORK"
 func TestMain(m *testing.M) {
 	name := os.Getenv(workVariable)
 	if name == "" {
+		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // a second for each process
 		os.Exit(m.Run())
 	}
 	var o outcome
