@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/interleave"
 )
 
@@ -31,11 +32,14 @@ func (r *rank) callFailed(c *ccl.Communicator, call *CallError) {
 	}
 
 	r.back = true
-	late, ok := errors.AsType[*TimeoutError](err.Err)
-	if !ok {
+	about := failure.WithoutCause(err.Err)
+	_, isPassedOn := errors.AsType[*AbortedError](about) // its cause may be an error of another group
+	late, ok := errors.AsType[*TimeoutError](about)
+	if isPassedOn || !ok {
 		j.watch()
 		return
 	}
+
 	var ranks []int
 	for _, rank := range slices.Concat(late.Missing, late.Behind) {
 		ranks = append(ranks, c.GlobalRank(rank))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/dist"
 	"github.com/stretchr/testify/assert"
@@ -79,4 +80,32 @@ func TestPeerLeftOrFailed(t *testing.T) {
 		}
 	}), dist.WithRanks(3))
 	require.ErrorIs(t, err, full)
+}
+
+// What a rank passes on to a group may be an error of another group, with numbers that this one does not have.
+func TestErrorOfAnotherGroupIsPassedOn(t *testing.T) {
+	cause := &dist.TimeoutError{Missing: []int{3}, After: time.Second}
+	var got error
+	err := dist.Spawn(func(ctx context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		pair, err := dist.NewGroup([]int{1, 2})
+		if err != nil {
+			return err
+		}
+
+		switch rank {
+		case 1:
+			pair.Communicator().Abort(cause)
+		case 2:
+			got = dist.Barrier(dist.WithGroup(pair))
+		}
+		return dist.DestroyProcessGroup()
+	}, dist.WithRanks(4))
+	require.NoError(t, err)
+	aborted, ok := errors.AsType[*dist.AbortedError](got)
+	require.True(t, ok, "%v", got)
+	require.Equal(t, 0, aborted.By, "rank 1 is the first of its group")
+	require.ErrorIs(t, got, cause)
 }

@@ -39,20 +39,9 @@ func checkBlame(errs []error, hasCause func(rank int) bool) error {
 // namedRanks returns the ranks of the job that an error names.
 func namedRanks(err error) (ranks []int) {
 	if aborted, ok := errors.AsType[*dist.AbortedError](err); ok {
-		ranks = append(ranks, aborted.By)
-	}
-	if lost, ok := errors.AsType[*dist.PeerLostError](err); ok {
-		ranks = append(ranks, lost.Rank)
-	}
-	if late, ok := errors.AsType[*dist.TimeoutError](err); ok {
-		ranks = append(ranks, slices.Concat(late.Missing, late.Behind)...)
-	}
-	if differ, ok := errors.AsType[*ccl.MismatchError](err); ok {
-		for _, v := range differ.Values {
-			if v.Outcome == transport.OutcomeRejected {
-				ranks = append(ranks, v.Ranks...)
-			}
-		}
+		ranks = []int{aborted.By} // and not those of its cause, which may be an error of another group
+	} else {
+		ranks = blamedRanks(err)
 	}
 
 	var members []int // of the group whose ranks these are
@@ -65,6 +54,24 @@ func namedRanks(err error) (ranks []int) {
 	for i, r := range ranks {
 		if members != nil {
 			ranks[i] = members[r]
+		}
+	}
+	return ranks
+}
+
+// blamedRanks returns the ranks that are lost, late or reject, with the numbers of the group.
+func blamedRanks(err error) (ranks []int) {
+	if lost, ok := errors.AsType[*dist.PeerLostError](err); ok {
+		ranks = append(ranks, lost.Rank)
+	}
+	if late, ok := errors.AsType[*dist.TimeoutError](err); ok {
+		ranks = append(ranks, slices.Concat(late.Missing, late.Behind)...)
+	}
+	if differ, ok := errors.AsType[*ccl.MismatchError](err); ok {
+		for _, v := range differ.Values {
+			if v.Outcome == transport.OutcomeRejected {
+				ranks = append(ranks, v.Ranks...)
+			}
 		}
 	}
 	return ranks
