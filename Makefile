@@ -134,5 +134,9 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
 	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launchenv
+	$(GO) test -run '^$$' -fuzz FuzzAccept -fuzztime 30s ./internal/handshake
+	$(GO) test -run '^$$' -fuzz FuzzDial -fuzztime 30s ./internal/handshake
+	$(GO) test -run '^$$' -fuzz FuzzReceive -fuzztime 30s ./transport/internal/mesh
+	$(GO) test -run '^$$' -fuzz FuzzStore -fuzztime 30s ./transport/internal/mesh
 
 ci: check test long single noasm race gomlx ## what has to pass before a change lands

@@ -12,6 +12,11 @@ import (
 // hostname returns the name of this node, which need not be known to a resolver; tests replace it.
 var hostname = os.Hostname
 
+// isLoopback reports whether a host is this one by its name alone.
+func isLoopback(host string) bool {
+	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
+}
+
 // isLocal returns an error unless host is this node: its own name, an address of it, in brackets or
 // not, the name of one, or the address that stands for all of a node.
 func isLocal(host string) error {

@@ -24,9 +24,8 @@
 // The ranks of a job find each other by its key. It is made of the launcher's variables
 // that are equal for all ranks and different for every other job:
 //
-//	goccl run   the name; GOCCL_SHM_SECRET, which goccl run makes for each job, keeps
-//	            jobs of one name apart. Ranks started by hand need no secret if the name
-//	            is the job's own
+//	goccl run   the name; the secret, which goccl run makes for each job, keeps jobs of one
+//	            name apart. Ranks started by hand need none if the name is the job's own
 //	env://      MASTER_PORT and the network namespace, if MASTER_ADDR is an address of
 //	            this node. Rank 0 holds the port while the job joins, so that rank 0 of a
 //	            second job fails; the second job's other ranks cannot be recognised
@@ -46,6 +45,10 @@
 //	            that identifies the job: its name is available only through the PMI
 //	            protocol, which would make the process an MPI one
 //	Slurm       SLURM_JOB_ID, SLURM_STEP_ID, SLURM_RESTART_COUNT
+//
+// The secret of a job is known to its ranks only. It is in GOCCL_SECRET, or in the file that
+// GOCCL_SECRET_FILE names; for goccl run, or by hand like it, also in GOCCL_SHM_SECRET. Ranks of
+// several nodes need one ([ReadSecret]).
 //
 // # Reports
 //

@@ -11,7 +11,7 @@ type Job struct {
 	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'; "" if Apart
 	By         string // the launcher: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
 	Port       int    // held by rank 0 while the job joins, so that no second job has this key; 0: none
-	Secret     string // keeps jobs with the same key apart; "": none
+	Secret     string // known to the job's ranks only; "": none
 	Apart      string // why the ranks are not all on this node; "" if they are
 	RankFrom   string // such as "RANK=1"
 	SizeFrom   string // such as "WORLD_SIZE=4"
@@ -44,6 +44,10 @@ func detect(e environment) (*Job, error) {
 		}
 		j, err := e.ranks(l.by, l.rank, l.size)
 		if err != nil || j.Size == 1 && !l.isGoccl {
+			return nil, err
+		}
+
+		if j.Secret, err = e.secret(l.isGoccl); err != nil {
 			return nil, err
 		}
 		if err := l.identify(e, j); err != nil {

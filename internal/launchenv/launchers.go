@@ -36,8 +36,16 @@ func identifyGoccl(e environment, j *Job) error {
 		return &Error{Contradiction, []string{"GOCCL_SHM_NAME"}, fmt.Sprintf(
 			"GOCCL_SHM_NAME=%s: a job's name is a slash followed by text without a slash, such as /train-17", name)}
 	}
-	j.Key, j.Secret = keyOfName(rest), e.get("GOCCL_SHM_SECRET")
-	return nil
+
+	j.Key = keyOfName(rest)
+	if e.get(NodesVariable) == "" {
+		return nil
+	}
+	n, err := e.number(NodesVariable, 1)
+	if n > 1 {
+		j.Apart = fmt.Sprintf("by %s=%d they are on %d nodes", NodesVariable, n, n)
+	}
+	return err
 }
 
 // identifyEnv looks whether MASTER_ADDR, rank 0's address by torch's rules, is this node's.
@@ -63,6 +71,11 @@ func identifyEnv(e environment, j *Job) (err error) {
 		if err := e.oneNode(j); err != nil {
 			return err
 		}
+	}
+
+	isCounted := e.get("LOCAL_WORLD_SIZE") != "" || e.get("SLURM_STEP_NUM_NODES") != ""
+	if hasSecret := j.Secret != "" || IsOpen(e.get); hasSecret && !isCounted && !isLoopback(e.get("MASTER_ADDR")) {
+		j.Apart = "with a secret, and without LOCAL_WORLD_SIZE, they may be on several nodes"
 	}
 	if j.Apart == "" {
 		if err := e.local(e.get("MASTER_ADDR")); err != nil {
