@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 
@@ -79,38 +80,35 @@ func firstOf(list string) string {
 	return first
 }
 
-// interfaceAddress returns an address of this host: that of a network interface, an IPv4 one if it
-// has both, or the given one.
+// interfaceAddress returns an address of this host: the first of a network interface, or the given
+// one.
 func interfaceAddress(name string) (net.IP, error) {
 	if ip := net.ParseIP(name); ip != nil {
 		return ip, nil
 	}
 	i, err := net.InterfaceByName(name)
 	if err != nil {
-		all, _ := net.Interfaces()
-		var names []string
-		for _, other := range all {
-			names = append(names, other.Name)
-		}
-		return nil, fmt.Errorf("GOCCL_INTERFACE or GLOO_SOCKET_IFNAME names %q, and this host has the interfaces %s: %w", name, strings.Join(names, ", "), err)
+		return nil, fmt.Errorf("the interface %q of GOCCL_INTERFACE or GLOO_SOCKET_IFNAME: %w", name, err)
 	}
 
 	addresses, err := i.Addrs()
-	var found net.IP
-
 	for _, a := range addresses {
-		n, isIP := a.(*net.IPNet)
-		switch {
-		case !isIP || n.IP.IsLinkLocalUnicast():
-		case n.IP.To4() != nil:
+		if n, isIP := a.(*net.IPNet); isIP && !n.IP.IsLinkLocalUnicast() {
 			return n.IP, nil
-		case found == nil:
-			found = n.IP
 		}
 	}
+	return nil, cmp.Or(err, fmt.Errorf("the interface %q of GOCCL_INTERFACE or GLOO_SOCKET_IFNAME has no address", name))
+}
 
-	if found == nil && err == nil {
-		err = fmt.Errorf("the interface %s, of GOCCL_INTERFACE or GLOO_SOCKET_IFNAME, has no address", name)
+// memoryOfHost returns a text that is equal for processes that can share memory, and see each
+// other's process ids: of one boot of a machine, and the same namespaces. It is "" if this process
+// cannot tell.
+func memoryOfHost() string {
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	processes, err2 := os.Readlink("/proc/self/ns/pid")
+	files, err3 := os.Readlink("/proc/self/ns/mnt") // the same /dev/shm
+	if cmp.Or(err1, err2, err3) != nil {
+		return ""
 	}
-	return found, err
+	return strings.TrimSpace(string(boot)) + " " + processes + " " + files
 }

@@ -100,7 +100,7 @@ func TestInterface(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", ip.String())
 	_, err = interfaceAddress("eth17")
-	require.ErrorContains(t, err, `GOCCL_INTERFACE or GLOO_SOCKET_IFNAME names "eth17", and this host has the interfaces `)
+	require.ErrorContains(t, err, `the interface "eth17" of GOCCL_INTERFACE or GLOO_SOCKET_IFNAME: `)
 
 	all := configs(t, 2)
 	for _, c := range all {

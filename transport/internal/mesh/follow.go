@@ -25,7 +25,7 @@ func (j *joining) follow(ctx context.Context) (*Mesh, error) {
 	if err != nil {
 		return nil, err // rank 0 notices the end of the connection
 	}
-	j.listen(l)
+	j.listener = handshake.Serve(l, j.Secret, j.accept)
 	if err := root.send(&message{Member: j.member()}); err != nil {
 		return nil, j.lostRoot(err)
 	}
@@ -44,7 +44,7 @@ func (j *joining) await(ctx context.Context, root *peer, events chan event) (*Me
 		case e = <-events:
 		case <-ctx.Done():
 			l.discard()
-			return nil, j.giveUp(root, events, endOf(ctx))
+			return nil, j.giveUp(root, events, j.endOf(ctx))
 		}
 
 		switch {
@@ -57,7 +57,7 @@ func (j *joining) await(ctx context.Context, root *peer, events chan event) (*Me
 			return nil, j.giveUp(root, events, l.err)
 		case e.Failure != nil:
 			l.discard()
-			return nil, e.Failure.error(j.Rank)
+			return nil, errorOf(e.Failure, j.Rank)
 		// The ranks have all come, and then are connected.
 		case e.Table != nil && l == nil && len(e.Table.Members) == j.Size:
 			l = j.startLink(ctx, e.Table, events)
@@ -104,9 +104,9 @@ func (j *joining) reach(ctx context.Context) (net.Conn, error) {
 		}
 	}
 
-	err := endOf(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = &transport.TimeoutError{Missing: []int{0}, By: j.Rank, After: time.Since(j.begin).Round(time.Millisecond)}
+	err := j.endOf(ctx)
+	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		late.Missing = []int{0}
 	}
 	if last != nil {
 		err = fmt.Errorf("%w; %w", err, last)
@@ -142,7 +142,7 @@ const verdictTime = time.Second
 
 // giveUp tells rank 0 that this rank cannot join, and returns why the ranks do not.
 func (j *joining) giveUp(root *peer, events <-chan event, err error) error {
-	_ = root.send(&message{Failure: j.failed(err)}) // if it is lost, so is the connection
+	_ = root.send(&message{Failure: j.failureOf(err)}) // if it is lost, so is the connection
 	late := time.NewTimer(verdictTime)
 	defer late.Stop()
 	for {
@@ -153,7 +153,7 @@ func (j *joining) giveUp(root *peer, events <-chan event, err error) error {
 				return err
 			}
 			if isVerdict {
-				return e.Failure.error(j.Rank)
+				return errorOf(e.Failure, j.Rank)
 			}
 
 		case <-late.C:

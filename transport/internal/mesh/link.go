@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -28,7 +29,7 @@ func (j *joining) startLink(ctx context.Context, t *table, events chan<- event) 
 	l.running.Go(func() {
 		m := &message{Linked: true}
 		if l.mesh, l.err = j.link(ctx, t); l.err != nil {
-			m = &message{Failure: j.failed(l.err)}
+			m = &message{Failure: j.failureOf(l.err)}
 		}
 		select {
 		case events <- event{&peer{rank: j.Rank}, m, nil}:
@@ -59,9 +60,9 @@ func (l *linking) discard() {
 const dialing = 16
 
 // link dials the ranks below this one, and waits for those above it.
-func (j *joining) link(ctx context.Context, t *table) (_ *Mesh, err error) {
+func (j *joining) link(outer context.Context, t *table) (_ *Mesh, err error) {
 	m := j.newMesh(t)
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(outer)
 	var running sync.WaitGroup
 	defer func() {
 		cancel(nil)
@@ -102,12 +103,12 @@ func (j *joining) link(ctx context.Context, t *table) (_ *Mesh, err error) {
 		select {
 		case <-j.changed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, cmp.Or(j.endOf(outer), context.Cause(ctx))
 		}
 	}
 	running.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, cmp.Or(j.endOf(outer), context.Cause(ctx))
 	}
 	return m, nil
 }
@@ -182,7 +183,7 @@ func (j *joining) takeLinks() []link {
 // was not answered in time dials a second time.
 func (m *Mesh) accept(l link, t *table) (added int) {
 	o := l.opening
-	if rank := int(o.From); o.Session == t.Session && rank > m.Rank && int(o.Number) < len(m.Conns[rank]) {
+	if rank := int(o.From); o.Session == t.Session && rank > m.Rank && rank < m.Size && int(o.Number) < len(m.Conns[rank]) {
 		before := m.Conns[rank][o.Number]
 		m.Conns[rank][o.Number] = l.Conn
 		if before == nil {

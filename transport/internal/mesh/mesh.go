@@ -129,18 +129,16 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 	return j.follow(ctx)
 }
 
-// listen accepts connections from l.
-func (j *joining) listen(l net.Listener) {
-	j.listener = handshake.Serve(l, j.Secret, func(conn net.Conn, o handshake.Opening) {
-		switch {
-		case o.To != uint32(j.Rank) || o.From >= uint32(j.Size) && o.Purpose == purposeLink:
-			_ = conn.Close() // it looks for another rank, which had this address
-		case o.Purpose == purposeLink:
-			j.addLink(link{conn, o})
-		default:
-			go j.handOver(conn)
-		}
-	})
+// accept takes a connection that has made its handshake.
+func (j *joining) accept(conn net.Conn, o handshake.Opening) {
+	switch {
+	case o.To != uint32(j.Rank):
+		_ = conn.Close() // it looks for another rank, which had this address
+	case o.Purpose == purposeLink:
+		j.addLink(link{conn, o})
+	default:
+		go j.handOver(conn)
+	}
 }
 
 // handOver gives the connection of a rank that wants to join to the goroutine of rank 0.
@@ -172,14 +170,11 @@ func (j *joining) listenAddress(port int) string {
 // loopback is where a job listens that is on one host, or has no secret.
 const loopback = "127.0.0.1"
 
-// failed returns a failure for an error of this rank's own.
-func (j *joining) failed(err error) *failure {
-	f := &failure{Kind: transport.FailureAborted, By: j.Rank, Text: err.Error()}
+// endOf returns why ctx has ended.
+func (j *joining) endOf(ctx context.Context) error {
+	err := transport.ContextError(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		f.Kind, f.After, f.Text = transport.FailureTimeout, time.Since(j.begin).Round(time.Millisecond), ""
+		return &transport.TimeoutError{By: j.Rank, After: time.Since(j.begin).Round(time.Millisecond)}
 	}
-	return f
+	return err
 }
-
-// endOf returns why ctx has ended, as the error of this rank's context.
-func endOf(ctx context.Context) error { return transport.ContextError(ctx) }

@@ -177,7 +177,7 @@ func TestMisfits(t *testing.T) {
 		"another build":           {func(c *Config) { c.Facts[0].Value = "b2" }, []string{"has another build than rank 0 on host ", ": b2, not b1"}},
 		"another configuration":   {func(c *Config) { c.Lanes = 3 }, []string{"has another number of lanes than rank 0", ": 3, not 2"}},
 		"another version":         {func(c *Config) { c.Facts = nil }, []string{"has another version of goccl than rank 0"}},
-		"a rank that is there":    {func(c *Config) { c.Rank = 1 }, []string{"two processes say they are rank 1, on host ", "give each a rank of its own"}},
+		"a rank that is there":    {func(c *Config) { c.Rank = 1 }, []string{"two processes say they are rank 1, one on host ", "give each a rank of its own"}},
 		"a rank beyond the ranks": {func(c *Config) { c.Rank = 4 }, []string{"rank 4 on host ", "is none of the 4 ranks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestMissingRanks(t *testing.T) {
 		require.True(t, ok, "rank %d: %v", rank, err)
 		require.Equal(t, []int{3, 4, 5}, late.Missing, "%v", err)
 		require.ErrorContains(t, err, "rank 3 should be on host ")
-		require.ErrorContains(t, err, "of the host of ranks 4, 5 no rank has come")
+		require.NotContains(t, err.Error(), "rank 4 should", "it is of a host from which no rank has come")
 	}
 }
 

@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // message is what rank 0 and another rank send each other; one of the fields is set.
 type message struct {
-	Member  *member  `json:"member,omitempty"`  // to rank 0: who this rank is
-	Table   *table   `json:"table,omitempty"`   // from rank 0, when all have come
-	Linked  bool     `json:"linked,omitempty"`  // to rank 0: this rank is connected with all
-	Ready   bool     `json:"ready,omitempty"`   // from rank 0: all are
-	Failure *failure `json:"failure,omitempty"` // this rank gives up, or all do
+	Member  *member            `json:"member,omitempty"`  // to rank 0: who this rank is
+	Table   *table             `json:"table,omitempty"`   // from rank 0, when all have come
+	Linked  bool               `json:"linked,omitempty"`  // to rank 0: this rank is connected with all
+	Ready   bool               `json:"ready,omitempty"`   // from rank 0: all are
+	Failure *transport.Failure `json:"failure,omitempty"` // this rank gives up, or all do
 }
 
 // member is a rank, as it describes itself.
@@ -54,32 +55,21 @@ func (j *joining) member() *member {
 	return m
 }
 
-// failure is why the ranks do not join, in the form in which it reaches all of them.
-type failure struct {
-	Kind  transport.FailureKind `json:"kind"` // FailureAborted, FailurePeerLost or FailureTimeout
-	By    int                   `json:"by"`   // who gave up
-	Ranks []int                 `json:"ranks,omitempty"`
-	PID   int                   `json:"pid,omitempty"`
-	After time.Duration         `json:"after,omitempty"`
-	Text  string                `json:"text,omitempty"` // why By gave up
-	Hint  string                `json:"hint,omitempty"` // more that is known, as a part of a message
-}
+// failureOf returns this rank's error as a failure, in the form in which it reaches all ranks.
+func (j *joining) failureOf(err error) *transport.Failure { return groupsync.JoinFailure(j.Rank, err) }
 
-// error returns the failure as the error of a rank.
-func (f *failure) error(rank int) (err error) {
+// errorOf returns a failure as the error of a rank. Its Reason is what else is known.
+func errorOf(f *transport.Failure, rank int) (err error) {
 	switch {
-	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
-		err = &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
-	// Who is missing, and who gave up.
-	case f.Kind == transport.FailureTimeout:
-		err = &transport.TimeoutError{Missing: f.Ranks, By: f.By, After: f.After}
+	case f == nil:
+		return nil
+	case f.Kind == transport.FailureAborted && f.By == rank:
+		err = errors.New(f.Text)
 	default:
-		if err = errors.New(f.Text); f.By != rank {
-			err = &transport.AbortedError{By: f.By, Cause: err}
-		}
+		err = groupsync.JoinError(f)
 	}
-	if f.Hint != "" {
-		err = fmt.Errorf("%w; %s", err, f.Hint)
+	if f.Reason != "" {
+		err = fmt.Errorf("%w; %s", err, f.Reason)
 	}
 	return err
 }
