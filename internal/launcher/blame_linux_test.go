@@ -373,6 +373,7 @@ func TestKeeperComesBeforeReports(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	l := &launcher{Spec: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
+	require.NoError(t, l.joinNodes(t.Context()))
 	require.NoError(t, l.prepare())
 	require.NoError(t, l.null.Close())
 	files, err := os.ReadDir(dir)

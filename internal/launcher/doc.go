@@ -38,6 +38,19 @@
 // only to files. A line without an end is shown after a second. The last lines of a rank and the
 // message of a crash are kept for the error of the job.
 //
+// # Several nodes
+//
+// Each node of a job can have a launcher of its own (Spec.Nodes). The one of node 0 listens until
+// all have come and proved that they know the job's secret, and gives each its ranks. From then on
+// it decides: the others tell it how their ranks are, as soon as one of any node has failed at
+// every moment, and it finds who is to blame among all, as for one node. It tells them when to end
+// their ranks, and in the end how the job has ended, which is their error and exit status. Times of
+// reports are moved to its clock.
+//
+// The end of a connection is the loss of a node: ranks of node 0 and of all others are ended then,
+// those of the lost node by its keeper. A host that is silent for 10 s is lost as well; on other
+// systems than Linux not while messages to it are on their way.
+//
 // # Concurrency
 //
 // Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the

@@ -55,7 +55,7 @@ const initGrace = 3 * blameGrace
 // blameGrace. Later reports are consequences of that.
 func (l *launcher) endIfBlamed(now bool) {
 	f := &l.failure
-	if f.seen < 0 || l.ending.begun {
+	if f.seen < 0 || l.ending.begun || l.Nodes.Rank > 0 {
 		return
 	}
 	for i := range l.ranks {
@@ -93,7 +93,7 @@ func (l *launcher) signalAll(s syscall.Signal) {
 	e.begun, e.killed = true, e.killed || s == syscall.SIGKILL
 	for i := range l.ranks {
 		r := &l.ranks[i]
-		if r.PID == 0 || r.isGone.Load() {
+		if r.PID == 0 || r.isGone.Load() || !l.isHere(i) {
 			continue
 		}
 
@@ -105,12 +105,17 @@ func (l *launcher) signalAll(s syscall.Signal) {
 		}
 		signalGroup(r.PID, syscall.SIGCONT) // if it is stopped it cannot end
 	}
+	l.signalNodes(s)
 }
 
 // isAwaited reports whether the job has failed because others waited for a rank that still runs.
 func (l *launcher) isAwaited(i int) bool {
-	f := &l.failure
-	return f.seen >= 0 && l.ranks[i].running && slices.Contains(f.blamed, i) &&
+	f, r := &l.failure, &l.ranks[i]
+	if l.Nodes.Rank > 0 {
+		return r.running && slices.Contains(l.nodes.stacks, i)
+	}
+	isRunning := r.running || !l.isHere(i) && !r.ended
+	return f.seen >= 0 && isRunning && slices.Contains(f.blamed, i) &&
 		slices.Contains([]Cause{CauseSilent, CauseLeft, CauseCircle, CauseDeadlock}, f.cause)
 }
 

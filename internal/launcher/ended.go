@@ -61,11 +61,14 @@ type Rank struct {
 	Report *launchenv.Report // its report, or nil
 	Wall   time.Duration     // from its start to its end
 
+	Node      int             // of several
+	Host      string          // its name; "" if the job has one node
 	Transport string          // by which it has joined the others; "" if it has not, or does not use goccl
-	Value     json.RawMessage // its result, or nil
+	Value     json.RawMessage `json:",omitempty"` // its result, or nil
 
 	build         string // of the program; "" if it has not told it
 	ended         bool   // the process has ended
+	lost          string // how its node was lost
 	hidden        string // why it has failed although it ended with status 0, as the launcher saw it
 	hasRest       bool   // it ended with status 0, and the launcher has ended the rest of its group
 	started, died time.Time
@@ -73,7 +76,9 @@ type Rank struct {
 
 // Failed reports whether the rank ended by a signal or with another status than 0, or failed behind
 // another process that ended with 0.
-func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 || r.hiddenFailure() != "" }
+func (r Rank) Failed() bool {
+	return r.Exit != 0 || r.Signal != 0 || r.lost != "" || r.hiddenFailure() != ""
+}
 
 // hiddenFailure says why a rank has failed that ended with status 0, which is that of another
 // process than its program, such as a shell whose pipe ends in cat; "" if it has not.
@@ -101,7 +106,7 @@ func (r Rank) status() int {
 	if r.Signal != 0 {
 		return statusSignal + int(r.Signal)
 	}
-	if r.hiddenFailure() != "" {
+	if r.lost != "" || r.hiddenFailure() != "" {
 		return statusFailed
 	}
 	return r.Exit
@@ -109,6 +114,9 @@ func (r Rank) status() int {
 
 // How describes how the rank ended.
 func (r Rank) How() string {
+	if r.lost != "" {
+		return r.lost
+	}
 	if r.Signal != 0 {
 		return fmt.Sprintf("%s (%v)", SignalName(r.Signal), r.Signal)
 	}
@@ -211,10 +219,14 @@ func (e *EndedError) headline() string {
 	if e.First < 0 {
 		return fmt.Sprintf("%s came after %v", SignalName(e.Signal), after)
 	}
+
 	first := e.Ranks[e.First]
 	who, was := text.Ranks(e.Blamed), "were"
+	if first.lost != "" {
+		return fmt.Sprintf("%s failed by %s, after %v", who, first.lost, after)
+	}
 	if len(e.Blamed) == 1 {
-		who, was = fmt.Sprintf("%s (pid %d)", who, first.PID), "was"
+		who, was = fmt.Sprintf("%s (%spid %d)", who, first.describeNode(), first.PID), "was"
 	}
 
 	switch e.Cause {
@@ -249,6 +261,14 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("%s failed because of another rank, after %v: %s", who, after, how)
 	}
 	return fmt.Sprintf("%s was the first to fail, after %v: %s%s", who, after, how, e.Shortage)
+}
+
+// describeNode says on which node a rank is, as a part of a message; "" if there is one node.
+func (r Rank) describeNode() string {
+	if r.Host == "" {
+		return ""
+	}
+	return fmt.Sprintf("node %d, host %s, ", r.Node, r.Host)
 }
 
 // difference says in what the ranks to blame differ from others.

@@ -13,7 +13,7 @@ import (
 // must not inherit them. It does inherit users' settings of libraries (OMPI_ALLOW_RUN_AS_ROOT,
 // OMPI_MCA_btl) and Slurm's variables for the job's directories and resources.
 var otherLaunchers = []string{
-	"GOCCL_SHM_", launchenv.ReportVariable + "=", launchenv.ResultVariable + "=",
+	"GOCCL_SHM_", "GOCCL_NODES=", launchenv.ReportVariable + "=", launchenv.ResultVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
 	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",
@@ -52,12 +52,13 @@ func (j *Spec) environment() (kept []string) {
 
 // SetsVariable reports whether Spec.Run sets a variable itself, to a value of each rank or job.
 func SetsVariable(name string) bool {
-	variables := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
+	variables := append(rankVariables("", "", 0, 0, 0, 0), "GOCCL_NODES=", launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// rankVariables returns the variables that make a process this rank of the job.
-func rankVariables(job, secret string, rank, ranks int) []string {
+// rankVariables returns the variables that make a process this rank of the job. The last two are
+// its number among those of its node, and their number.
+func rankVariables(job, secret string, rank, ranks, local, locals int) []string {
 	return []string{
 		"GOCCL_SHM_NAME=/" + job,
 		"GOCCL_SHM_SECRET=" + secret,
@@ -65,8 +66,8 @@ func rankVariables(job, secret string, rank, ranks int) []string {
 		fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks),
 		fmt.Sprintf("RANK=%d", rank),
 		fmt.Sprintf("WORLD_SIZE=%d", ranks),
-		fmt.Sprintf("LOCAL_RANK=%d", rank),
-		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", ranks),
+		fmt.Sprintf("LOCAL_RANK=%d", local),
+		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", locals),
 	}
 }
 

@@ -44,6 +44,8 @@ type Spec struct {
 	Tee string
 	// Flight, unless empty, is the directory for the flight recorders of the ranks if the job fails.
 	Flight string
+	// Nodes is this node among those of the job; Ranks are those of this node.
+	Nodes Nodes
 	// Memory is the memory that the ranks share.
 	Memory Memory
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel

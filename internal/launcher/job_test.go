@@ -39,7 +39,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, []string{
 		"GOCCL_SHM_NAME=/goccl-1", "GOCCL_SHM_SECRET=hush", "GOCCL_SHM_RANK=2", "GOCCL_SHM_SIZE=4",
 		"RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=4",
-	}, rankVariables("goccl-1", "hush", 2, 4))
+	}, rankVariables("goccl-1", "hush", 2, 4, 2, 4))
 }
 
 // Variables override the environment, and are kept even if they are those of another launcher.

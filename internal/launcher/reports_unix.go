@@ -100,7 +100,7 @@ func (d reports) variables(rank int) []string {
 
 // readReport reads why a rank has failed, as far as it says. An unreadable report is ignored.
 func (l *launcher) readReport(i int) {
-	if l.reports != "" {
+	if l.reports != "" && l.isHere(i) {
 		l.ranks[i].Report, _ = launchenv.ReadReport(l.reports.failureFile(i))
 	}
 }
@@ -109,7 +109,7 @@ func (l *launcher) readReport(i int) {
 // it in InitProcessGroup. The first such rank is enough.
 func (l *launcher) reportEnd(i int) {
 	if r := &l.ranks[i]; l.reports != "" && !l.hasReportedEnd && !r.Failed() {
-		l.hasReportedEnd = (&launchenv.Ended{Version: 1, Job: l.name, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
+		l.hasReportedEnd = (&launchenv.Ended{Version: 1, Job: l.nodes.Job, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
 	}
 }
 
@@ -150,7 +150,7 @@ func (l *launcher) resultOf(rank int) launchenv.Result {
 
 // readResults reads what all ranks have reported beside failures.
 func (l *launcher) readResults() {
-	for i := range l.ranks {
+	for i := l.first(); i < l.first()+len(l.here()); i++ {
 		r := l.resultOf(i)
 		l.ranks[i].Transport, l.ranks[i].Value, l.ranks[i].build = r.Transport, r.Value, r.Build
 	}

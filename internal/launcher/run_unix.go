@@ -20,7 +20,6 @@ import (
 type launcher struct {
 	*Spec
 	name           string // of the job
-	secret         string // by which its ranks recognise each other; in no other process's arguments
 	program        string // path of this program
 	started        time.Time
 	ranks          []rank
@@ -31,6 +30,7 @@ type launcher struct {
 	null    *os.File   // standard input of ranks other than 0
 	cores   pinnedCores
 	keeper  keeper
+	nodes   nodes
 	reports reports
 	lock    *os.File // of reports
 	flight  flightWatch
@@ -74,18 +74,32 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	defer runtime.UnlockOSThread()
 
 	l := &launcher{
-		Spec: j, name: newName(), secret: rand.Text(), ranks: make([]rank, j.Ranks), failure: failure{seen: -1},
+		Spec: j, name: newName(), failure: failure{seen: -1},
 		finished: make(chan int, j.Ranks), children: make(chan child, j.Ranks),
 	}
+	defer func() { l.nodes.close() }()
+	if err := l.joinNodes(ctx); err != nil {
+		l.nodes.send(nodeMessage{Failed: err.Error()})
+		return nil, &RefusedError{statusFailed, err}
+	}
+	l.ranks = make([]rank, l.world())
+	for i := range l.ranks {
+		if node := l.nodeOf(i); l.Nodes.Count > 1 {
+			l.ranks[i].Node, l.ranks[i].Host = node, l.nodes.Hosts[node]
+		}
+	}
+
 	defer l.closeFiles()
 	defer func() { l.cores.release() }()
 	defer l.flight.close()
 	if err := l.prepare(); err != nil {
+		l.nodes.send(nodeMessage{Failed: err.Error()})
 		return nil, &RefusedError{statusUsage, err}
 	}
 
 	err := l.startAll()
 	if err != nil {
+		l.nodes.send(nodeMessage{Failed: err.Error()})
 		l.signalAll(syscall.SIGKILL)
 	}
 	l.watch(ctx)
@@ -104,8 +118,9 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 		}
 		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe("", false))}
 	}
+	err = l.endNodes(l.jobError())
 	ranks := l.exits()
-	return &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, l.jobError()
+	return &Outcome{Job: l.nodes.Job, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
 }
 
 // newName returns a unique job name.

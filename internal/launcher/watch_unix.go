@@ -28,6 +28,12 @@ func (l *launcher) watch(ctx context.Context) {
 		select {
 		case c := <-l.children:
 			l.recordExit(c)
+
+			l.sendRanks(false)
+		case m := <-l.nodes.messages:
+			l.handleNode(m)
+		case <-l.nodes.ticks:
+			l.sendRanks(false)
 		case i := <-l.finished:
 			l.ranks[i].isFinished = true
 			l.running--
@@ -44,7 +50,7 @@ func (l *launcher) watch(ctx context.Context) {
 			l.endByContext(ctx)
 
 		case <-shared:
-			l.cores.move(l.ranks)
+			l.cores.move(l.here())
 		case <-beats.C:
 			l.pulse.beat(time.Now())
 			l.noteGroups("")
@@ -81,21 +87,27 @@ func (l *launcher) recordExit(c child) {
 		r.hidden = "its program still ran, and was ended (in a shell, see exec and wait)"
 	}
 
-	switch {
-	case l.ending.begun:
-	case r.Failed() && l.failure.seen < 0:
-		l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
-		l.openFlight() // of a group that was initialized since
-		l.ending.blamedLate = time.After(blameGrace)
-		if r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
-			l.ending.blamedLate = time.After(initGrace)
-		}
-	case !r.Failed():
+	if l.noteFailure(i); !l.ending.begun && !r.Failed() {
 		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
 		signalGroup(r.PID, syscall.SIGCONT)
 	}
 	l.endIfBlamed(false)
 	go l.finish(i)
+}
+
+// noteFailure notes the first rank that fails, unless the job ends.
+func (l *launcher) noteFailure(i int) {
+	r := &l.ranks[i]
+	if l.ending.begun || !r.Failed() || l.failure.seen >= 0 || l.Nodes.Rank > 0 {
+		return
+	}
+	l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
+	l.openFlight() // of a group that was initialized since
+	l.ending.blamedLate = time.After(blameGrace)
+	if r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
+		l.ending.blamedLate = time.After(initGrace)
+	}
+	l.nodes.send(nodeMessage{Watch: true})
 }
 
 // finish waits until a rank's group is empty and all its output was read.
@@ -147,8 +159,8 @@ func (r *rank) awaitEmptyGroup(limit time.Duration) bool {
 // passOn sends a signal to the processes of the ranks that handle it. Others, such as a shell,
 // would die of it.
 func (l *launcher) passOn(s syscall.Signal) {
-	for i := range l.ranks {
-		if r := &l.ranks[i]; r.PID != 0 && !r.isGone.Load() {
+	for i := range l.here() {
+		if r := &l.here()[i]; r.PID != 0 && !r.isGone.Load() {
 			signalHandlers(r.PID, s)
 		}
 	}
@@ -167,6 +179,9 @@ func (l *launcher) endBySignal(s syscall.Signal) {
 	default:
 		if l.endIfBlamed(true); !l.ending.begun {
 			l.failure.signal, l.failure.after = s, time.Since(l.started)
+		}
+		if l.Nodes.Rank > 0 {
+			l.nodes.send(nodeMessage{Signal: s})
 		}
 		l.signalAll(s)
 	}

@@ -53,8 +53,8 @@ func (r *leader) gather(ctx context.Context) (f *transport.Failure) {
 	return f
 }
 
-// next handles what happens next: a rank that comes, one that gives up or is lost, the end of ctx, or
-// another message, which it gives to handle.
+// next handles what happens next: a rank that comes, one that gives up or is lost, the end of ctx,
+// or another message, which it gives to handle.
 func (r *leader) next(ctx context.Context, handle func(event) *transport.Failure) *transport.Failure {
 	select {
 	case conn := <-r.joins:
@@ -140,6 +140,7 @@ func (r *leader) completed(f *transport.Failure) *transport.Failure {
 	}
 	f.Kind, f.Ranks = transport.FailureTimeout, nil
 	var hints []string
+
 	for rank, m := range r.members {
 		if m != nil {
 			continue

@@ -1,0 +1,215 @@
+//go:build unix
+
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/handshake"
+	"github.com/goccl/goccl/test/screen"
+)
+
+const nodeSecret = "a secret of several nodes"
+
+func init() {
+	programs["node"] = func(args []string) { // a launcher: of which node, of how many, where they meet, ranks, program
+		job := testJob(number(args[3]), args[4:]...)
+		job.Nodes = Nodes{Count: number(args[1]), Rank: number(args[0]), Endpoint: args[2], Secret: nodeSecret}
+		job.Stdout, job.Stderr, job.Grace = os.Stdout, os.Stderr, time.Minute
+		if err := runError(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(9)
+		}
+	}
+	programs["variables"] = func([]string) {
+		var values []string
+		for _, name := range []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", "GOCCL_NODES", "GOCCL_SHM_NAME", "MASTER_ADDR", "GOCCL_SHM_SECRET"} {
+			values = append(values, os.Getenv(name))
+		}
+		fmt.Println(strings.Join(values, " "))
+	}
+}
+
+// freeEndpoint returns an address of loopback at which nothing listens.
+func freeEndpoint(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// nodeJobs are the parts of a job, each with that many ranks.
+func nodeJobs(t *testing.T, ranks []int, args ...string) (jobs []*Spec) {
+	endpoint := freeEndpoint(t)
+	for node, n := range ranks {
+		job := testJob(n, args...)
+		job.Nodes = Nodes{Count: len(ranks), Rank: node, Endpoint: endpoint, Secret: nodeSecret}
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+// runNodes runs the parts of a job, and returns their errors and what they wrote.
+func runNodes(t *testing.T, jobs []*Spec) (outcomes []*Outcome, errs []error, out []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	outcomes, errs, outs := make([]*Outcome, len(jobs)), make([]error, len(jobs)), make([]bytes.Buffer, len(jobs))
+	var running sync.WaitGroup
+	for i, job := range jobs {
+		job.Stdout = &outs[i]
+		running.Go(func() { outcomes[i], errs[i] = job.Run(ctx) })
+	}
+	running.Wait()
+	for i := range outs {
+		out = append(out, outs[i].String())
+	}
+	return outcomes, errs, out
+}
+
+func TestNodes(t *testing.T) {
+	jobs := nodeJobs(t, []int{2, 1, 3}, "variables")
+	slices.Reverse(jobs) // they come in any order
+	outcomes, errs, out := runNodes(t, jobs)
+	slices.Reverse(outcomes)
+	slices.Reverse(out)
+	name := outcomes[0].Job
+	rank := 0
+	for node, ranks := range []int{2, 1, 3} {
+		require.NoError(t, errs[node])
+		require.Equal(t, name, outcomes[node].Job)
+		lines := strings.Split(strings.TrimSpace(out[node]), "\n")
+		slices.Sort(lines)
+		for local := range ranks {
+			require.Equal(t, fmt.Sprintf("[%[1]d] %[1]d 6 %[2]d %[3]d %[1]d 6 3 /%[4]s 127.0.0.1 %[5]s", rank, local, ranks, name, nodeSecret), lines[local])
+			rank++
+		}
+	}
+	require.Len(t, outcomes[0].Ranks, 6)
+	for i, r := range outcomes[0].Ranks {
+		require.NotZero(t, r.PID, "rank %d", i)
+		require.Zero(t, r.Exit)
+		require.Equal(t, []int{0, 0, 1, 2, 2, 2}[i], r.Node)
+	}
+}
+
+// TestOneNodeFails lets one rank fail, of each node.
+func TestOneNodeFails(t *testing.T) {
+	for rank, node := range []int{0, 0, 1, 1} {
+		_, errs, _ := runNodes(t, nodeJobs(t, []int{2, 2}, "exit", fmt.Sprint(rank), "7", "stay"))
+		var ended *EndedError
+		require.ErrorAs(t, errs[0], &ended)
+		require.Equal(t, []int{rank}, ended.Blamed)
+		require.Equal(t, 7, ended.ExitCode())
+		require.ErrorContains(t, ended, fmt.Sprintf("rank %d (node %d, host %s, pid ", rank, node, hostname()))
+		require.ErrorContains(t, ended, "was the first to fail, after ")
+
+		var other *NodeError
+		require.ErrorAs(t, errs[1], &other)
+		require.Equal(t, 7, other.ExitCode())
+		require.ErrorContains(t, other, fmt.Sprintf("rank %d (node %d, ", rank, node))
+		require.ErrorContains(t, other, "(node 0, on host "+hostname()+", has the whole error)")
+		require.NotContains(t, other.Error(), "\n")
+	}
+}
+
+// TestOutputOfAnotherNode shows what a rank of another node has written last.
+func TestOutputOfAnotherNode(t *testing.T) {
+	gate := t.TempDir() + "/gate"
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	_, errs, _ := runNodes(t, nodeJobs(t, []int{1, 1}, "failing", gate))
+	require.ErrorContains(t, errs[0], "the last that it wrote to standard error:\n    line ")
+}
+
+// TestSignalOfAnyNode interrupts the launcher of each node.
+func TestSignalOfAnyNode(t *testing.T) {
+	for node := range 2 {
+		jobs := nodeJobs(t, []int{1, 1}, "stay")
+		started := []*running{start(jobs[0]), start(jobs[1])}
+		for _, r := range started {
+			r.out.Await(t, "up", 1)
+		}
+		started[node].signals <- syscall.SIGTERM
+		var ended *EndedError
+		require.ErrorAs(t, <-started[0].ended, &ended)
+		require.Equal(t, syscall.SIGTERM, ended.Signal)
+		require.Equal(t, 128+int(syscall.SIGTERM), ended.ExitCode())
+		var other *NodeError
+		require.ErrorAs(t, <-started[1].ended, &other)
+		require.Equal(t, 128+int(syscall.SIGTERM), other.ExitCode())
+	}
+}
+
+// TestLostNode kills the launcher of one node. Those of the others, and all ranks, end.
+func TestLostNode(t *testing.T) {
+	for lost := range 2 {
+		endpoint := freeEndpoint(t)
+		var commands []*exec.Cmd
+		var outs, errs []*screen.Screen
+		for node := range 2 {
+			c := command("node", fmt.Sprint(node), "2", endpoint, "2", "stay")
+			out, err := screen.New(), screen.New()
+			c.Stdout, c.Stderr = out, err
+			require.NoError(t, c.Start())
+			commands, outs, errs = append(commands, c), append(outs, out), append(errs, err)
+		}
+		for _, out := range outs {
+			out.Await(t, "up", 2)
+		}
+		kill(t, commands[lost].Process.Pid)
+		for _, c := range commands {
+			_ = c.Wait() // until all that have its output have ended
+		}
+		text := fmt.Sprint(errs[1-lost])
+		if lost == 0 {
+			require.Contains(t, text, "the launcher of node 0, on host "+hostname()+", is lost: ")
+		} else {
+			require.True(t, strings.HasPrefix(text, "ranks 2, 3 failed by the loss of node 1, host "+hostname()+": "), text)
+			require.Contains(t, text, "ranks 0, 1: ended by SIGTERM")
+		}
+	}
+}
+
+func TestNodesThatDoNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		texts  [2]string
+	}{
+		"another number of nodes": {func(j *Spec) { j.Nodes.Count = 3 }, [2]string{"was started with --nnodes 3, and node 0 with --nnodes 2", "was started with --nnodes 3, and node 0 with --nnodes 2"}},
+		"another secret":          {func(j *Spec) { j.Nodes.Secret += "!" }, [2]string{"waiting for the launcher of node 1: ", handshake.ErrOtherSecret.Error()}},
+		"a node that is another":  {func(j *Spec) { j.Nodes.Count, j.Nodes.Rank = 2, 2 }, [2]string{"says it is node 2 of 2", "says it is node 2 of 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jobs := nodeJobs(t, []int{1, 1}, "stay")
+			c.change(jobs[1])
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := jobs[0].Run(ctx)
+				ended <- err
+			}()
+			_, err := jobs[1].Run(ctx)
+			require.ErrorContains(t, err, c.texts[1])
+			require.ErrorAs(t, err, new(*RefusedError))
+			if name == "another secret" {
+				cancel() // it is a stranger
+			}
+			require.ErrorContains(t, <-ended, c.texts[0])
+		})
+	}
+}
