@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia test long race mpi suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx gorgonia test long race mpi nodes suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -49,6 +49,9 @@ race: ## run the tests under the race detector (needs a C compiler)
 mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nodes (needs gcc and Debian's openmpi-bin, mpich, iproute2, munge, slurmctld, slurmd, slurm-client, libpmix-dev, python3-mpi4py)
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
+
+nodes: ## let ranks and launchers of several nodes find each other, in network namespaces, as root (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
+	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' ./transport/internal/mesh
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)

@@ -101,14 +101,19 @@ func interfaceAddress(name string) (net.IP, error) {
 }
 
 // memoryOfHost returns a text that is equal for processes that can share memory, and see each
-// other's process ids: of one boot of a machine, and the same namespaces. It is "" if this process
-// cannot tell.
+// other's process ids: of one boot of a machine, one pid namespace and one /dev/shm. It is "" if
+// this process cannot tell.
 func memoryOfHost() string {
 	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	processes, err2 := os.Readlink("/proc/self/ns/pid")
-	files, err3 := os.Readlink("/proc/self/ns/mnt") // the same /dev/shm
+	namespace, err2 := os.Readlink("/proc/self/ns/pid")
+	mounts, err3 := os.ReadFile("/proc/self/mountinfo")
 	if cmp.Or(err1, err2, err3) != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(boot)) + " " + processes + " " + files
+	for mount := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(mount); len(fields) > 4 && fields[4] == "/dev/shm" { // proc_pid_mountinfo(5)
+			return strings.Join([]string{strings.TrimSpace(string(boot)), namespace, fields[2]}, " ")
+		}
+	}
+	return ""
 }

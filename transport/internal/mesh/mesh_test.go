@@ -3,8 +3,10 @@ package mesh
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -340,6 +342,65 @@ func TestStrangersDoNotDisturb(t *testing.T) {
 		exchange(t, connectAll(ctx, all, nil))
 		cancel()
 		strangers.Wait() // and their connections
+	}
+}
+
+var joins = flag.Int("joins", 8, "how many random joins there are")
+
+// TestRandomJoins lets ranks come in any order, be cancelled at any moment, be strangers of another
+// size, or not come at all: all succeed, or all that have come fail, and none waits for long.
+func TestRandomJoins(t *testing.T) {
+	for seed := range *joins {
+		random := rand.New(rand.NewPCG(1, uint64(seed)))
+		all := configs(t, 2+random.IntN(5))
+		size, culprit := len(all), -1
+		ctx, cancel := context.WithCancel(bounded(t))
+		cancelled, give := context.WithCancel(ctx)
+		switch culprit = random.IntN(size); random.IntN(4) {
+		case 0:
+			culprit = -1
+		case 1:
+			all[culprit].Size = size + 1
+		case 2:
+			all[culprit].Facts = []Fact{{"build", "b3"}}
+		case 3:
+			time.AfterFunc(time.Duration(random.IntN(20))*time.Millisecond, give)
+		}
+
+		results := make([]result, size)
+		var running sync.WaitGroup
+		for i, c := range all {
+			delay := time.Duration(random.IntN(15)) * time.Millisecond
+			running.Go(func() {
+				time.Sleep(delay)
+				within := ctx
+				if i == culprit {
+					within = cancelled
+				}
+				results[i].Mesh, results[i].err = Connect(within, c)
+				if i == culprit && cancelled.Err() != nil {
+					time.AfterFunc(2*time.Second, cancel) // it may not have come: then the others wait for it
+				}
+			})
+		}
+		running.Wait()
+		failed := 0
+		for _, r := range results {
+			if r.err != nil {
+				failed++
+				_, isLate := errors.AsType[*transport.TimeoutError](r.err)
+				require.False(t, isLate, "seed %d: %v", seed, r.err)
+			} else {
+				require.NoError(t, r.Close())
+			}
+		}
+		if failed > 0 {
+			require.NotEqual(t, -1, culprit, "seed %d: %v", seed, results)
+		}
+		isPartial := failed > 0 && failed < size // a rank that is cancelled as the mesh is ready
+		require.False(t, isPartial && all[max(culprit, 0)].Size == size && cancelled.Err() == nil, "seed %d: %v", seed, results)
+		give()
+		cancel()
 	}
 }
 
