@@ -27,19 +27,25 @@ var sent struct {
 	Result
 }
 
-// SendBuild tells the launcher, if it wants to know, which build of the program the rank runs: by a
-// hash of the beginning of its file, where the linker's ids are.
-func SendBuild(getenv func(string) string) error {
+// Build returns which build of the program this process runs: a hash of the beginning of its file,
+// where the linker's ids are.
+func Build() (string, error) {
 	f, err := syscall.Open("/proc/self/exe", syscall.O_RDONLY|syscall.O_CLOEXEC, 0) // os.Open takes three descriptors, or crashes
 	if err != nil {
-		return err
+		return "", err
 	}
 	head := make([]byte, 64<<10)
 	n, err := syscall.Read(f, head)
-	if err = errors.Join(err, syscall.Close(f)); err != nil {
+	return digest(string(head[:max(n, 0)])), errors.Join(err, syscall.Close(f))
+}
+
+// SendBuild tells the launcher, if it wants to know, which build of the program the rank runs.
+func SendBuild(getenv func(string) string) error {
+	build, err := Build()
+	if err != nil {
 		return err
 	}
-	return send(getenv, func(r *Result) { r.Build = digest(string(head[:n])) })
+	return send(getenv, func(r *Result) { r.Build = build })
 }
 
 // SendTransport tells the launcher, if it wants to know, by which transport the rank has joined

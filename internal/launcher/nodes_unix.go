@@ -135,8 +135,12 @@ func (l *launcher) gatherNodes(ctx context.Context, self nodeJoin) error {
 	}
 	conns := make(chan net.Conn)
 
-	server := handshake.Serve(listener, l.nodes.secret, func(conn net.Conn, _ handshake.Opening) {
+	server := handshake.Serve(listener, l.nodes.secret, func(conn net.Conn, o handshake.Opening) {
 		go func() {
+			if o.Purpose != purposeLauncher { // a rank of an earlier job
+				_ = conn.Close()
+				return
+			}
 			select {
 			case conns <- conn:
 			case <-ctx.Done():
@@ -159,7 +163,7 @@ func (l *launcher) gatherNodes(ctx context.Context, self nodeJoin) error {
 			joined[j.Node], l.nodes.conns[j.Node] = j, conn
 			go l.nodes.read(j.Node, conn)
 		case m := <-l.nodes.messages:
-			return fmt.Errorf("node %d, on host %s, has left: %w", m.node, joined[m.node].Host, cmpError(m))
+			return fmt.Errorf("node %d, on host %s, has left: %w", m.node, joined[m.node].Host, m.reason())
 		case <-ctx.Done():
 			missing := slices.Index(joined, nil)
 			return fmt.Errorf("waiting for the launcher of node %d: %w %s", missing, context.Cause(ctx), server.Strangers())
@@ -227,7 +231,7 @@ func (l *launcher) followNode0(ctx context.Context, self nodeJoin) error {
 	select {
 	case m := <-l.nodes.messages:
 		if m.Start == nil {
-			return fmt.Errorf("the launcher of node 0, at %s: %w", l.Nodes.Endpoint, cmpError(m))
+			return fmt.Errorf("the launcher of node 0, at %s: %w", l.Nodes.Endpoint, m.reason())
 		}
 		l.nodes.nodeStart = *m.Start
 		return nil
@@ -236,8 +240,8 @@ func (l *launcher) followNode0(ctx context.Context, self nodeJoin) error {
 	}
 }
 
-// cmpError returns why a launcher gives up.
-func cmpError(m nodeMessage) error {
+// reason returns why a launcher gives up, or is lost.
+func (m *nodeMessage) reason() error {
 	if m.Failed != "" {
 		return errors.New(m.Failed)
 	}
@@ -270,7 +274,9 @@ func (n *nodes) send(m nodeMessage) {
 	for _, conn := range n.conns {
 		if conn != nil {
 			_ = conn.SetWriteDeadline(time.Now().Add(silence))
-			_ = json.NewEncoder(conn).Encode(m) // read notices that a connection has ended
+			if json.NewEncoder(conn).Encode(m) != nil {
+				_ = conn.Close() // read notices it
+			}
 		}
 	}
 }
@@ -348,7 +354,7 @@ func (l *launcher) handleNode(m nodeMessage) {
 		l.noteRanks(m)
 	// Node 0 has spoken.
 	case failed:
-		l.nodes.done = &NodeError{statusFailed, fmt.Sprintf("the launcher of node 0, on host %s, is lost: %v", l.nodes.Hosts[0], cmpError(m))}
+		l.nodes.done = &NodeError{statusFailed, fmt.Sprintf("the launcher of node 0, on host %s, is lost: %v", l.nodes.Hosts[0], m.reason())}
 		l.signalAll(syscall.SIGTERM)
 	case m.Done != nil:
 		l.nodes.done = m.Done
@@ -399,7 +405,7 @@ func (l *launcher) loseNode(m nodeMessage) {
 			l.running--
 			if r.isFinished = true; !r.ended {
 				r.ended, r.died = true, time.Now()
-				r.lost = fmt.Sprintf("the loss of node %d, host %s: %v", m.node, l.nodes.Hosts[m.node], cmpError(m))
+				r.lost = fmt.Sprintf("the loss of node %d, host %s: %v", m.node, l.nodes.Hosts[m.node], m.reason())
 				l.noteFailure(i)
 			}
 		}

@@ -30,6 +30,10 @@ func FromEnvironment(getenv func(string) string, j *transport.Job) (*Config, err
 		LocalRank:  number(getenv("LOCAL_RANK")), LocalSize: number(getenv("LOCAL_WORLD_SIZE")),
 	}
 
+	if build, err := launchenv.Build(); err == nil {
+		c.Facts = []Fact{{"build of the program", build}}
+	}
+
 	host, port := strings.TrimSuffix(strings.TrimPrefix(getenv("MASTER_ADDR"), "["), "]"), number(getenv("MASTER_PORT"))
 	isLoopback := host == "localhost" || net.ParseIP(host).IsLoopback()
 	switch {

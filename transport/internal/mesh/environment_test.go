@@ -63,7 +63,9 @@ func TestFromEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := fromEnvironment(t, c.v)
 			require.NoError(t, err)
-			c.want.Memory = memoryOfHost()
+			build, err := launchenv.Build()
+			require.NoError(t, err)
+			c.want.Memory, c.want.Facts = memoryOfHost(), []Fact{{"build of the program", build}}
 			require.Equal(t, &c.want, got)
 		})
 	}

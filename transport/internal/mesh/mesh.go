@@ -133,11 +133,13 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 func (j *joining) accept(conn net.Conn, o handshake.Opening) {
 	switch {
 	case o.To != uint32(j.Rank):
-		_ = conn.Close() // it looks for another rank, which had this address
+		_ = conn.Close() // it looks for another rank that had this address
 	case o.Purpose == purposeLink:
 		j.addLink(link{conn, o})
-	default:
+	case o.Purpose == purposeJoin && j.Rank == 0:
 		go j.handOver(conn)
+	default: // a launcher
+		_ = conn.Close()
 	}
 }
 

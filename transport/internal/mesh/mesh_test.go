@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,7 +104,8 @@ func exchange(t *testing.T, meshes []result) {
 
 func TestConnect(t *testing.T) {
 	for _, size := range []int{1, 2, 5, 8} {
-		results := connectAll(bounded(t), configs(t, size), nil)
+		all := configs(t, size)
+		results := connectAll(bounded(t), all, nil)
 		for rank, m := range results {
 			require.NoError(t, m.err)
 			require.Equal(t, rank, m.Rank)
@@ -119,6 +121,8 @@ func TestConnect(t *testing.T) {
 				}
 			}
 		}
+		_, err := net.Dial("tcp", all[0].Rendezvous.(fixed).String())
+		require.ErrorIs(t, err, syscall.ECONNREFUSED, "nothing listens while the job runs")
 		exchange(t, results)
 	}
 }
@@ -353,10 +357,11 @@ func TestRandomJoins(t *testing.T) {
 	for seed := range *joins {
 		random := rand.New(rand.NewPCG(1, uint64(seed)))
 		all := configs(t, 2+random.IntN(5))
-		size, culprit := len(all), -1
+		size := len(all)
+		culprit := random.IntN(size)
 		ctx, cancel := context.WithCancel(bounded(t))
 		cancelled, give := context.WithCancel(ctx)
-		switch culprit = random.IntN(size); random.IntN(4) {
+		switch random.IntN(4) {
 		case 0:
 			culprit = -1
 		case 1:

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,11 @@ func (j *joining) member() *member {
 }
 
 // failureOf returns this rank's error as a failure, in the form in which it reaches all ranks.
-func (j *joining) failureOf(err error) *transport.Failure { return groupsync.JoinFailure(j.Rank, err) }
+func (j *joining) failureOf(err error) *transport.Failure {
+	f := groupsync.JoinFailure(j.Rank, err)
+	f.Cause = err
+	return f
+}
 
 // errorOf returns a failure as the error of a rank. Its Reason is what else is known.
 func errorOf(f *transport.Failure, rank int) (err error) {
@@ -64,7 +69,7 @@ func errorOf(f *transport.Failure, rank int) (err error) {
 	case f == nil:
 		return nil
 	case f.Kind == transport.FailureAborted && f.By == rank:
-		err = errors.New(f.Text)
+		err = cmp.Or(f.Cause, errors.New(f.Text))
 	default:
 		err = groupsync.JoinError(f)
 	}
@@ -88,6 +93,11 @@ type peer struct {
 
 // send sends a message.
 func (p *peer) send(m *message) error {
+	if m.Failure != nil {
+		f := *m.Failure
+		f.Cause = nil // it does not leave the process
+		m = &message{Failure: &f}
+	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err

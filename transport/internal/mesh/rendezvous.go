@@ -122,11 +122,17 @@ func (s *agentStore) Listen(ctx context.Context, address func(port int) string) 
 	}
 
 	at := s.reachable(l.Addr().(*net.TCPAddr))
-	switch written, err := s.client.setOnce(s.key, at); {
-	case err != nil:
-		return nil, errors.Join(fmt.Errorf("the store of torchrun's agent, at %v: %w", s.fixed, err), l.Close())
-	case written != at:
-		return nil, errors.Join(fmt.Errorf("another process, at %s, has said before that it is rank 0 of this job: give each process a rank of its own", written), l.Close())
+	for written := ""; ; {
+		if written, err = s.client.replace(s.key, written, at); err != nil {
+			return nil, errors.Join(fmt.Errorf("the store of torchrun's agent, at %v: %w", s.fixed, err), l.Close())
+		}
+		if written == at {
+			break
+		}
+		// Ranks that were started again for another member count as the same restart.
+		if conn, err := net.DialTimeout("tcp", written, probeTime); err == nil {
+			return nil, errors.Join(fmt.Errorf("another process, at %s, says that it is rank 0 of this job: give each process a rank of its own", written), conn.Close(), l.Close())
+		}
 	}
 	return l, nil
 }

@@ -133,9 +133,10 @@ func (c *storeClient) get(key string) (string, error) {
 	return readText(c)
 }
 
-// setOnce gives a key its value unless it has one, and returns the value that it then has.
-func (c *storeClient) setOnce(key, value string) (string, error) {
-	if err := c.query(storeCompareSet, storeTime, appendText(appendText(appendText(nil, key), ""), value)); err != nil {
+// replace gives a key a value in place of another one, or of none, and returns the value that it
+// has then.
+func (c *storeClient) replace(key, before, value string) (string, error) {
+	if err := c.query(storeCompareSet, storeTime, appendText(appendText(appendText(nil, key), before), value)); err != nil {
 		return "", err
 	}
 	return readText(c)

@@ -3,6 +3,7 @@ package mesh
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -138,10 +139,10 @@ func TestStore(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, value)
 
-				value, err = c.setOnce(key, "10.0.0.1:4711")
+				value, err = c.replace(key, "", "10.0.0.1:4711")
 				require.NoError(t, err)
 				require.Equal(t, "10.0.0.1:4711", value)
-				value, err = c.setOnce(key, "10.0.0.2:4711")
+				value, err = c.replace(key, "", "10.0.0.2:4711")
 				require.NoError(t, err)
 				require.Equal(t, "10.0.0.1:4711", value, "the first one counts")
 				value, err = c.get(key)
@@ -162,8 +163,23 @@ func TestConnectByStore(t *testing.T) {
 		}
 		exchange(t, connectAll(bounded(t), all, func(rank int) time.Duration { return time.Duration(4-rank) * 10 * time.Millisecond }))
 
-		_, err := Connect(bounded(t), all[0])
-		require.ErrorContains(t, err, "has said before that it is rank 0 of this job")
+		// Their program is started again, and the store has the address of its first rank 0.
+		exchange(t, connectAll(bounded(t), all, nil))
+
+		ctx, cancel := context.WithCancel(bounded(t))
+		ended := make(chan error, 2)
+		for range 2 {
+			go func() {
+				zero := *all[0]
+				zero.Rendezvous = &agentStore{fixed: s.address(), key: "goccl/" + zero.Job}
+				_, err := Connect(ctx, &zero)
+				ended <- err
+			}()
+		}
+		err := <-ended
+		require.ErrorContains(t, err, "says that it is rank 0 of this job")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
 	}
 }
 
