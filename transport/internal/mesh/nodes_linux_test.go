@@ -94,13 +94,17 @@ func run(t *testing.T, args ...string) {
 	require.NoError(t, err, "ip %s: %s", strings.Join(args, " "), out)
 }
 
+// made is how often nodes were made.
+var made rune
+
 // makeNodes makes nodes that reach each other, and removes them when the test ends.
 func makeNodes(t *testing.T, count int) (nodes []node) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("network namespaces need root")
 	}
-	bridge := fmt.Sprintf("gcl%d", os.Getpid()%100000)
+	bridge := fmt.Sprintf("gcl%d%c", os.Getpid()%100000, 'a'+made) // a namespace that is removed lives on for a moment
+	made++
 	run(t, "link", "add", bridge, "type", "bridge")
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", bridge).Run() })
 	run(t, "link", "set", bridge, "up")
