@@ -1,0 +1,66 @@
+package tool
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNodesUsage(t *testing.T) {
+	t.Setenv("GOCCL_SECRET", "")
+	for line, want := range map[string]string{
+		"--nnodes 0 -n 2 true":                                            "--nnodes 0: want 1 or more",
+		"--nnodes 2 --node-rank 2 -n 2 true":                              "--node-rank 2: want the number of this node among --nnodes 2, from 0 to 1",
+		"--node-rank 1 -n 2 true":                                         "--node-rank 1: want the number of this node among --nnodes 1, from 0 to 0",
+		"--nnodes 2 -n 2 true":                                            "--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-endpoint node-a -n 2 true":                     "--rdzv-endpoint node-a: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --node_rank=1 --rdzv_endpoint node-a:29500 -n 2 true": "--nnodes: without a secret, whoever reaches a node could join; on one node, make one, by\n                (umask 077; head -c 24 ",
+	} {
+		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)
+	}
+	t.Setenv("GOCCL_SECRET", "too short")
+	require.Contains(t, failed(t, 2, "run", "--nnodes", "2", "--rdzv-endpoint", "node-a:29500", "-n", "1", "true"), "the secret of GOCCL_SECRET has 9 bytes, and could be found by trying")
+}
+
+// Two nodes are one job: node 0 reports all ranks, and both end with the status of the one that failed.
+func TestTwoNodes(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	endpoint := l.Addr().String()
+	require.NoError(t, l.Close())
+	report := filepath.Join(t.TempDir(), "report.json")
+	t.Setenv("GOCCL_SECRET", "none")
+	script := `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE"; test $RANK != 2 || { echo "out of luck" >&2; exit 5; }; sleep 60`
+	args := func(node string) []string {
+		return []string{"run", "--nnodes", "2", "--node-rank", node, "--rdzv-endpoint", endpoint, "--report", report, "-n", "2", "/bin/sh", "-c", script}
+	}
+	second, stderr1 := program(t, args("1")...)
+	require.NoError(t, second.Start())
+	first, stderr0 := program(t, args("0")...)
+	stdout, _ := first.Output()
+	require.Equal(t, 5, first.ProcessState.ExitCode(), "%s", stderr0)
+	require.Equal(t, 5, ended(t, second.Wait()), "%s", stderr1)
+
+	warning := "goccl: warning: GOCCL_SECRET=none: whoever reaches " + endpoint + " may join the job"
+	require.Contains(t, stderr0.String(), warning)
+	require.Contains(t, string(stdout), "[1] rank 1 of 4, 1 of 2")
+	require.Regexp(t, `rank 2 \(node 1, host .*, pid \d+\) was the first to fail, after .*: exit status 5\n +the last that it wrote to standard error:\n +out of luck`, stderr0.String())
+	require.Regexp(t, `rank 2 \(node 1, host .*, pid \d+\) was the first to fail, after .*: exit status 5 \(node 0, on host .*, has the whole error\)`, stderr1.String())
+
+	var r runReport
+	text, err := os.ReadFile(report)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &r))
+	require.Equal(t, []int{2}, r.Blamed)
+	require.Len(t, r.Ranks, 4)
+	for i, rank := range r.Ranks {
+		require.Equal(t, i/2, *rank.Node)
+		require.Positive(t, rank.PID)
+		require.Positive(t, rank.Seconds)
+	}
+}
