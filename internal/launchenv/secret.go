@@ -31,7 +31,10 @@ const NodesVariable = "GOCCL_NODES"
 // that only they have.
 func (e environment) secret(isGoccl bool) (string, error) {
 	if secret := e.get(shmSecretVariable); secret != "" && isGoccl {
-		return secret, nil
+		if e.get(NodesVariable) == "" {
+			return secret, nil // only processes of this user see what it protects
+		}
+		return checkSecret(secret, shmSecretVariable)
 	}
 	return ReadSecret(e.get)
 }
@@ -63,6 +66,11 @@ func ReadSecret(getenv func(string) string) (string, error) {
 		return "", nil
 	}
 
+	return checkSecret(secret, from)
+}
+
+// checkSecret returns a secret, unless it is too short.
+func checkSecret(secret, from string) (string, error) {
 	if len(secret) < leastSecret {
 		return "", &Error{Contradiction, []string{SecretVariable, SecretFileVariable}, fmt.Sprintf(
 			"the secret of %s has %d bytes, and could be found by trying: it needs %d or more; %s", from, len(secret), leastSecret, SecretRemedy)}

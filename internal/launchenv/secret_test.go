@@ -56,6 +56,8 @@ func TestSecretOfAllLaunchers(t *testing.T) {
 	j, err := detectIn(run.with(variables{"GOCCL_SECRET": strong, "GOCCL_SHM_SECRET": "its own"}), "")
 	require.NoError(t, err)
 	require.Equal(t, "its own", j.Secret)
+	_, err = detectIn(run.with(variables{"GOCCL_SHM_SECRET": "its own", "GOCCL_NODES": "2"}), "")
+	require.ErrorContains(t, err, "the secret of GOCCL_SHM_SECRET has 7 bytes, and could be found by trying")
 	_, err = detectIn(torchrun.with(variables{"GOCCL_SECRET": "short"}), "")
 	require.ErrorContains(t, err, "could be found by trying")
 }
