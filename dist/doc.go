@@ -25,7 +25,7 @@
 // imports github.com/goccl/goccl/transport/mpi and an MPI launcher has started them.
 //
 // The first launcher whose variables are all set wins: goccl run (GOCCL_SHM_*), torchrun, torch's
-// env://, Open MPI, PMI, Slurm; docs/reference/environment.md lists them. [IsLaunched] reports the
+// env://, Open MPI, PMI, Slurm; docs/reference/processes.md lists them. [IsLaunched] reports the
 // result. Variables that do not identify the job are errors, and so are ranks on several nodes,
 // unless a transport of the program is for them.
 //

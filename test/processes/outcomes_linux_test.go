@@ -91,7 +91,7 @@ func TestOutcomes(t *testing.T) {
 			}
 		}
 	})
-	guide, err := os.ReadFile("../../docs/reference/processes.md")
+	guide, err := os.ReadFile("../../docs/reference/outcomes.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOutcomes(t *testing.T) {
 	for _, o := range allOutcomes {
 		row := o.row()
 		if !strings.Contains(string(guide), row) {
-			t.Errorf("docs/reference/processes.md has no row\n%s", row)
+			t.Errorf("docs/reference/outcomes.txt has no row\n%s", row)
 		}
 		for _, by := range []starter{gocclRun{tool}, torchrun{}, mpirun{}} {
 			if by != (gocclRun{tool}) && o.last == "" {
