@@ -63,7 +63,7 @@ func TestGuide(t *testing.T) {
 	if commands < 5 {
 		t.Errorf("the guide has %d commands", commands)
 	}
-	for _, file := range []string{"doubling/doubling.go", "blocked/blocked.go"} {
+	for _, file := range []string{"doubling/doubling.go", "doubling/allreduce.go", "blocked/blocked.go"} {
 		if last[file] != read(t, filepath.Join("examples/kernel", file)) {
 			t.Errorf("%s is not what examples/kernel has", file)
 		}
