@@ -39,8 +39,9 @@ var rules = []rule{
 	{"transport/mpi/internal/abi", []string{"transport"}, []string{"github.com/ebitengine/purego"},
 		"calls of a library know nothing of what is made of them"},
 	{"transport/internal/groupsync", []string{"transport", "internal/spin", "internal/memmove", "internal/interleave"}, nil, "the transports' protocol knows their contract"},
-	{"transport/mpi", []string{"transport", "transport/shm", "transport/mpi/internal/abi", "internal/flight", "transport/internal/groupsync", "internal/interleave"}, []string{"golang.org/x/sys/unix"},
-		"a transport moves bytes, on each node through memory, and the library's calls have a room of their own"},
+	{"transport/internal/packet", []string{"transport", "transport/shm", "transport/internal/groupsync", "internal/flight", "internal/interleave"}, []string{"golang.org/x/sys/unix"},
+		"what transports between nodes share works on each node through memory, and knows no wire"},
+	{"transport/mpi", []string{"transport", "transport/internal/packet", "transport/mpi/internal/abi"}, nil, "MPI's own, above which all is packets"},
 	{"transport/...", []string{"transport", "transport/internal/...", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/params", "internal/strictyaml", "internal/text"}, nil,
@@ -113,7 +114,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
+	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "transport/internal/packet": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
 
 const testify = "github.com/stretchr/testify"
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/packet"
 	"github.com/goccl/goccl/transport/transporttest"
 	"github.com/stretchr/testify/require"
 )
@@ -53,13 +54,17 @@ func TestTransportCarried(t *testing.T) {
 	transporttest.Test(t, f.join)
 }
 
-// join connects ranks as TestTransport does. They wait as ranks do that outnumber their cores.
+// join connects ranks, each on a node of its own. From 4 ranks on they send lines in rounds.
 func (f *fleet) join(t testing.TB, ranks int) []transport.Endpoint {
-	all := inRounds(f.processes(t, ranks), 4)
-	eps := joinAll(t, all)
-	for _, p := range all {
-		p.pollTime.Store(int64(sharedPollTime))
+	net := f.newNet(t, ranks)
+	eps, errs := make([]transport.Endpoint, ranks), make([]error, ranks)
+	var joining sync.WaitGroup
+	for rank := range ranks {
+		p := packet.NewProcess(packet.Config{Name: Name, Wire: &carriedWire{net, rank}, Node: rank, DirectRanks: 3})
+		joining.Go(func() { eps[rank], errs[rank] = p.JoinWorld(t.Context(), 1) })
 	}
+	joining.Wait()
+	require.NoError(t, errors.Join(errs...))
 	return eps
 }
 
@@ -145,12 +150,12 @@ func (f *fleet) failed() error {
 	return f.err
 }
 
-// netOffset is where a packet has the number of its net while it is carried: in the upper half of the sender's rank, which is below
-// 1<<16.
-const netOffset = 6
+// netOffset is where a packet has the number of its net while it is carried: in the half of the wire's bytes that the carriers' own
+// wire does not use.
+const netOffset = packet.WireOffset + 2
 
-// processes returns the processes of a new net, each on a node of its own.
-func (f *fleet) processes(t testing.TB, n int) []*process {
+// newNet returns a new net.
+func (f *fleet) newNet(t testing.TB, n int) *carriedNet {
 	net := &carriedNet{fleet: f, boxes: make([]box, n)}
 	f.mu.Lock()
 	f.last++
@@ -162,7 +167,7 @@ func (f *fleet) processes(t testing.TB, n int) []*process {
 		defer f.mu.Unlock()
 		delete(f.nets, net.number)
 	})
-	return apart(n, func(rank int) wire { return &carriedWire{net, rank} })
+	return net
 }
 
 // carriedNet connects processes that are parts of this one, as a net does, by carriers.
@@ -208,13 +213,15 @@ type carriedWire struct {
 	me  int
 }
 
-func (w *carriedWire) rank() int           { return w.me }
-func (w *carriedWire) size() int           { return len(w.net.boxes) }
-func (w *carriedWire) packet(n int) []byte { return make([]byte, n) }
-func (w *carriedWire) release([]byte)      {}
-func (w *carriedWire) idle() bool          { return true }
+func (w *carriedWire) Rank() int                 { return w.me }
+func (w *carriedWire) Size() int                 { return len(w.net.boxes) }
+func (w *carriedWire) Packet(n, body int) []byte { return make([]byte, n, n+body) }
+func (w *carriedWire) Release([]byte)            {}
+func (w *carriedWire) Settle(int)                {}
+func (w *carriedWire) Idle() bool                { return true }
 
-func (w *carriedWire) send(to int, b []byte) error {
+func (w *carriedWire) Send(to int, b []byte, body packet.Body) error {
+	b = append(append(b, body[0]...), body[1]...)
 	binary.LittleEndian.PutUint16(b[netOffset:], w.net.number)
 	c := w.net.fleet.carriers[w.me]
 	c.mu.Lock()
@@ -224,9 +231,9 @@ func (w *carriedWire) send(to int, b []byte) error {
 	return err
 }
 
-func (w *carriedWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
+func (w *carriedWire) Poll(r packet.Receiver) (found bool, err error) {
 	if first, ok := w.net.boxes[w.me].take(); ok {
-		deliver(first.from, first.b)
+		r.Deliver(first.from, first.b, false)
 		return true, nil
 	}
 	return false, w.net.fleet.failed()

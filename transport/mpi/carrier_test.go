@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/transport/internal/packet"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
@@ -71,7 +72,7 @@ func carry(socket string) error {
 	}
 	end, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	p.sayGoodbye(end) // then nothing is on its way
+	p.SayGoodbye(end) // then nothing is on its way
 	return errors.Join(wire.close(end), abi.Finalize(end))
 }
 
@@ -86,40 +87,48 @@ func sendFrames(test io.Reader, w *mpiWire) error {
 			}
 			return err
 		}
-		b := w.packet(n)
+		b := w.Packet(n, 0)
 		if _, err := io.ReadFull(in, b); err != nil {
 			return err
 		}
-		if err := w.send(to, b); err != nil {
+		if err := w.Send(to, b, packet.Body{}); err != nil {
 			return err
 		}
 	}
 }
 
-// deliverFrames writes packets that arrive to the test, until that has ended.
-func deliverFrames(p *process, w *mpiWire, test io.Writer, ended <-chan error) error {
-	out := bufio.NewWriter(test)
-	deliver := func(from int, b []byte) (isKept bool) {
-		if kind(b[0]) == kindGoodbye { // of a carrier that has ended before this one
-			return p.deliverPacket(from, b)
-		}
-		_, _ = out.Write(appendFrame(nil, from, b)) // Flush returns the error
-		return false
+// frames writes packets that arrive to the test.
+type frames struct {
+	*packet.Process
+	out *bufio.Writer
+}
+
+func (f frames) Deliver(from int, b []byte, _ bool) (isKept bool) {
+	if binary.LittleEndian.Uint16(b[netOffset:]) == 0 { // of a carrier that has ended before this one
+		return f.Process.Deliver(from, b, false)
 	}
+	_, _ = f.out.Write(appendFrame(nil, from, b)) // Flush returns the error
+	return false
+}
+
+// deliverFrames writes packets that arrive to the test, until that has ended.
+func deliverFrames(p *packet.Process, w *mpiWire, test io.Writer, ended <-chan error) error {
+	out := bufio.NewWriter(test)
+	deliver := frames{p, out}
 	for idle := 0; ; idle++ {
 		select {
 		case err := <-ended:
 			return err
 		default:
 		}
-		switch found, err := w.poll(deliver); {
+		switch found, err := w.Poll(deliver); {
 		case err != nil:
 			return err
 		case found:
 			idle = 0
 			_ = out.Flush() // it fails if the test is gone, which ends this
-		case idle > idleTicks:
-			time.Sleep(tendTime)
+		case idle > 1000:
+			time.Sleep(time.Millisecond)
 		default:
 			time.Sleep(napTime)
 		}

@@ -13,24 +13,9 @@
 //
 // # Model
 //
-// Each process has copies of what the ranks of its groups publish (see package groupsync). Packets
-// bring the copies up to date: a rank that enters a call sends its line, and so on; a kernel's
-// messages are packets too. A wire carries packets between processes, in order between each pair.
-// The wire of MPI receives from any rank and polls.
-//
-// In a group of few ranks each sends its line to all others. In a larger one ranks pass lines on,
-// in rounds: a rank has sent a call's lines after log2 R packets (see directRanks). Packets of one
-// rank are therefore in order, but its line may come before or after them.
-//
-// The ranks of a node also join a segment of transport shm, which connects groups on that node, and
-// the level of the node in groups on several.
-//
-// In a group that MPI connects no rank sees the memory of another one. A view therefore shows
-// copies, which ranks send each other: to each rank the part that it reads, if the kernel reads no
-// more (ccl.Kernel.ReadsOwnPart), otherwise all.
-//
-// The lowest rank of a group that is still there, and replies to queries, is its coordinator. It
-// decides which failure is the group's, and whether the group was formed.
+// The endpoints are those of package transport/internal/packet: copies of what other ranks have
+// published, which packets bring up to date. Packets are messages of MPI; the wire receives from
+// any rank and polls. The ranks of a node also join a segment of transport shm.
 //
 // The endpoints have MPI's own collectives (transport.Collectives), which the algorithm mpi calls:
 // on a communicator of the group's ranks, made by the first such call. Such a call blocks its
@@ -39,18 +24,12 @@
 //
 // # Concurrency
 //
-// Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a
+// Whoever waits polls MPI, one goroutine at a time. While the ranks of a process compute, a
 // goroutine of the process polls every millisecond, or every five once nothing has come for a
 // second, or every 20 as long as ranks of the process begin collectives of the library, so that
 // other ranks get replies. It ends when all endpoints are closed.
 //
 // # Failure
-//
-// A rank that gives up a wait first queries all others for what they have published, for an eighth
-// of its timeout and two seconds at most, so that its error rests on what had happened and not on
-// what had arrived. Replies carry the rank's own lines, which a rank that is late or gone may hold
-// up. A rank that leaves sends its lines to all first, and once one is gone all lines go to all
-// directly.
 //
 // MPI reports no dead rank. Each process watches those of its own host through file descriptors of
 // processes, and reports deaths to the others. If no rank of a host survives, no process can: calls

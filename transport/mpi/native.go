@@ -6,19 +6,20 @@ import (
 	"math"
 
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/packet"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
 // native is an endpoint over MPI itself. It implements transport.Collectives by a communicator of
 // the group's ranks.
 type native struct {
-	*endpoint
+	*packet.Endpoint
 	library library
 	comm    *abi.Comm  // made by the first collective
 	in, out abi.Blocks // of the current one
 }
 
-// library is a wire whose library has collectives.
+// library is what makes communicators of a library that has collectives.
 type library interface {
 	// newCommunicator makes a communicator of some processes. It blocks until all of them make it; tag
 	// tells apart those that are made at the same time.
@@ -27,22 +28,14 @@ type library interface {
 	freeCommunicator(c *abi.Comm) error
 }
 
-// withCollectives returns the endpoint with all that its wire can do.
-func (ep *endpoint) withCollectives() transport.Endpoint {
-	if l, ok := ep.group.process.wire.(library); ok {
-		return &native{endpoint: ep, library: l}
-	}
-	return ep
-}
-
 // communicator returns the group's communicator, for a collective. The first call makes it: all
 // ranks are inside that call.
 func (n *native) communicator() (*abi.Comm, error) {
-	n.group.process.libraryCalls.Add(1)
+	n.NoteLibraryCall()
 	if n.comm != nil {
 		return n.comm, nil
 	}
-	c, err := n.library.newCommunicator(n.group.processOf, int(n.group.id&math.MaxInt16))
+	c, err := n.library.newCommunicator(n.Processes(), int(n.ID()&math.MaxInt16))
 	if err == nil {
 		n.comm = c
 	}
@@ -52,22 +45,12 @@ func (n *native) communicator() (*abi.Comm, error) {
 // Free implements transport.Endpoint. MPI may wait for all ranks of a communicator at its end, so
 // that of a group with a dead rank, or of one that has failed, stays until the process ends.
 func (n *native) Free() error {
-	if n.comm != nil && n.group.isIntact() {
+	if n.comm != nil && n.IsIntact() {
 		if err := n.library.freeCommunicator(n.comm); err != nil {
 			return err
 		}
 	}
-	return n.endpoint.Free()
-}
-
-// isIntact reports whether the group has not failed, and none of its processes has died.
-func (g *group) isIntact() bool {
-	for _, rank := range g.processOf {
-		if g.process.isDead(rank) {
-			return false
-		}
-	}
-	return g.failure() == nil
+	return n.Endpoint.Free()
 }
 
 // call makes a call of the library on the group's communicator.

@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/packet"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
+
+// Name is the transport's name in ccl.yaml.
+const Name = "mpi"
 
 // libraryVariable names the MPI library's file. Without it, the library is the one of the
 // launcher's MPI.
@@ -45,7 +49,7 @@ func noLauncherError(j *transport.Job) error {
 // connected is this process, once it has joined.
 var connected struct {
 	sync.Mutex
-	process *process
+	process *packet.Process
 	wire    *mpiWire
 }
 
@@ -55,7 +59,7 @@ func join(ctx context.Context, j *transport.Job) ([]transport.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	ep, err := p.joinWorld(ctx, j.Attempt)
+	ep, err := p.JoinWorld(ctx, j.Attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +67,7 @@ func join(ctx context.Context, j *transport.Job) ([]transport.Endpoint, error) {
 }
 
 // connect starts MPI, unless it runs.
-func connect(ctx context.Context, j *transport.Job) (*process, error) {
+func connect(ctx context.Context, j *transport.Job) (*packet.Process, error) {
 	w, err := abi.Init(ctx, os.Getenv(libraryVariable), os.Getenv)
 	switch {
 	case err != nil:
@@ -85,6 +89,13 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 	return connected.process, nil
 }
 
+// newProcess returns the process whose packets a wire carries.
+func newProcess(w *mpiWire) *packet.Process {
+	return packet.NewProcess(packet.Config{Name: Name, Wire: w, Wrap: func(ep *packet.Endpoint) transport.Endpoint {
+		return &native{Endpoint: ep, library: w}
+	}})
+}
+
 // deadLeaveTime is how long this process waits for the end of MPI if another one has died, which
 // MPI does not notice.
 const deadLeaveTime = 300 * time.Millisecond
@@ -98,14 +109,14 @@ func leave(ctx context.Context) error {
 	}
 
 	p := connected.process
-	p.sayGoodbye(ctx)
-	if len(p.otherRanks()) < p.wire.size()-1 {
+	p.SayGoodbye(ctx)
+	if len(p.Others()) < connected.wire.Size()-1 {
 		short, cancel := context.WithTimeout(ctx, deadLeaveTime)
 		defer cancel()
 		ctx = short
 	}
-	p.closed.Store(true)
-	p.polling.Lock() // and never unlocked: no goroutine polls from here on
+
+	p.Shut()
 	connected.process = nil
 	if err := connected.wire.close(ctx); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goccl/goccl/transport/internal/packet"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
@@ -21,14 +22,18 @@ const (
 	pollLimit = 16
 )
 
-// mpiWire carries packets as messages of MPI.
+// napTime is between two looks at transfers of the library.
+const napTime = 50 * time.Microsecond
+
+// mpiWire implements packet.Wire: packets are messages of MPI, in memory of the wire.
 type mpiWire struct {
 	world *abi.World
+	pool  packet.Pool
 
 	// Used by poll alone. The library fills the receives in the order in which they were started. A
 	// long message fills one slowly, or never if its sender was stopped; those behind it hold what
 	// other ranks have sent, and perhaps what its own sender has sent later. Packets are numbered, by
-	// pair, in bytes 2 and 3.
+	// pair.
 	receives []*transfer // in the order in which they were started
 	probe    int         // index of the one behind the first that is looked at next
 	expected []uint16    // by sender: the number of its next packet
@@ -41,7 +46,6 @@ type mpiWire struct {
 	nextNumber     []uint16   // by receiver: of the next packet
 	sends          []*transfer
 	spareTransfers []*transfer // transfers that have ended
-	freePackets    [len(packetSizes)][][]byte
 }
 
 // transfer is a message on its way.
@@ -51,13 +55,10 @@ type transfer struct {
 	to      int // the receiver of a send
 }
 
-// packetSizes are the lengths in bytes of buffers for packets.
-var packetSizes = [...]int{256, shortPacket, headBytes + partHead + partBytes, packetBytes}
-
 func newWire(w *abi.World) (*mpiWire, error) {
 	m := &mpiWire{world: w, expected: make([]uint16, w.Size), nextNumber: make([]uint16, w.Size)}
 	for range receives {
-		t := &transfer{packet: m.packet(packetBytes)}
+		t := &transfer{packet: m.Packet(packet.MaxBytes, 0)}
 		if err := m.startReceive(t); err != nil {
 			return nil, err
 		}
@@ -67,45 +68,22 @@ func newWire(w *abi.World) (*mpiWire, error) {
 }
 
 func (w *mpiWire) startReceive(t *transfer) error {
-	return w.world.IrecvAny(&t.request, t.packet[:packetBytes], packetTag)
+	return w.world.IrecvAny(&t.request, t.packet[:packet.MaxBytes], packetTag)
 }
 
-func (w *mpiWire) rank() int { return w.world.Rank }
-func (w *mpiWire) size() int { return w.world.Size }
+func (w *mpiWire) Rank() int { return w.world.Rank }
+func (w *mpiWire) Size() int { return w.world.Size }
 
-func (w *mpiWire) packet(n int) []byte {
-	class := 0
-	for n > packetSizes[class] {
-		class++
-	}
+// Packet returns memory that has room for the body too.
+func (w *mpiWire) Packet(n, body int) []byte { return w.pool.Take(n + body)[:n] }
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	free := &w.freePackets[class]
-	if last := len(*free) - 1; last >= 0 {
-		b := (*free)[last]
-		*free = (*free)[:last]
-		return b[:n]
-	}
-	return make([]byte, n, packetSizes[class])
-}
+func (w *mpiWire) Release(b []byte) { w.pool.Return(b) }
 
-func (w *mpiWire) release(b []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.recycle(b)
-}
+// Settle has nothing to do, because Send copies bodies.
+func (w *mpiWire) Settle(int) {}
 
-// recycle takes a packet back. The caller holds mu.
-func (w *mpiWire) recycle(b []byte) {
-	for class, size := range packetSizes {
-		if cap(b) == size {
-			w.freePackets[class] = append(w.freePackets[class], b)
-		}
-	}
-}
-
-func (w *mpiWire) send(to int, b []byte) error {
+func (w *mpiWire) Send(to int, b []byte, body packet.Body) error {
+	b = append(append(b, body[0]...), body[1]...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -119,23 +97,23 @@ func (w *mpiWire) send(to int, b []byte) error {
 	}
 
 	t.packet, t.to = b, to
-	binary.LittleEndian.PutUint16(b[numberOffset:], w.nextNumber[to])
+	binary.LittleEndian.PutUint16(b[packet.WireOffset:], w.nextNumber[to])
 	w.nextNumber[to]++
 	if err := w.world.Isend(&t.request, b, to, packetTag); err != nil {
-		return &peerError{to, err}
+		return &packet.PeerError{Rank: to, Err: err}
 	}
 	w.sends = append(w.sends, t)
 	return nil
 }
 
-// poll looks at the first receive, and at one of those behind it; where it finds a packet it looks
+// Poll looks at the first receive, and at one of those behind it; where it finds a packet it looks
 // at the next as well.
-func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (found bool, err error) {
+func (w *mpiWire) Poll(r packet.Receiver) (found bool, err error) {
 	for range pollLimit {
-		delivered, err := w.takePacket(0, deliver)
+		delivered, err := w.takePacket(0, r)
 		if !delivered && err == nil {
 			w.probe = w.probe%(receives-1) + 1
-			if delivered, err = w.takePacket(w.probe, deliver); delivered {
+			if delivered, err = w.takePacket(w.probe, r); delivered {
 				w.probe-- // the next one has moved there
 			}
 		}
@@ -149,7 +127,7 @@ func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (found bool, err e
 
 // takePacket delivers the packet of a receive, if it is there and the next of its sender, and
 // starts the receive again.
-func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (delivered bool, err error) {
+func (w *mpiWire) takePacket(index int, r packet.Receiver) (delivered bool, err error) {
 	if w.err != nil {
 		return false, w.err
 	}
@@ -160,12 +138,12 @@ func (w *mpiWire) takePacket(index int, deliver func(from int, b []byte) bool) (
 	}
 
 	from, b := t.request.Source, t.packet[:t.request.Bytes]
-	if len(b) < headBytes || binary.LittleEndian.Uint16(b[numberOffset:]) != w.expected[from] {
+	if len(b) < packet.WireOffset+4 || binary.LittleEndian.Uint16(b[packet.WireOffset:]) != w.expected[from] {
 		return false, nil
 	}
 	w.expected[from]++
-	if deliver(from, b) {
-		t.packet = w.packet(packetBytes)
+	if r.Deliver(from, b, false) {
+		t.packet = w.Packet(packet.MaxBytes, 0)
 	}
 	copy(w.receives[index:], w.receives[index+1:])
 	w.receives[receives-1] = t
@@ -186,11 +164,11 @@ func (w *mpiWire) completeSends(err error) error {
 			continue
 		}
 
-		w.recycle(t.packet)
+		w.pool.Return(t.packet)
 		t.packet = nil
 		w.spareTransfers = append(w.spareTransfers, t)
 		if err == nil && sendErr != nil {
-			err = &peerError{t.to, sendErr}
+			err = &packet.PeerError{Rank: t.to, Err: sendErr}
 		}
 	}
 	clear(w.sends[len(rest):])
@@ -213,7 +191,7 @@ func (w *mpiWire) freeCommunicator(c *abi.Comm) error {
 	return c.Free()
 }
 
-func (w *mpiWire) idle() bool {
+func (w *mpiWire) Idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sends) == 0
@@ -232,7 +210,7 @@ func (w *mpiWire) close(ctx context.Context) error {
 		if pending = 0; w.completeSends(nil) != nil {
 			break // it is closed because of that, or too late
 		}
-		if !w.idle() {
+		if !w.Idle() {
 			pending++
 		}
 		for i := range w.receives {

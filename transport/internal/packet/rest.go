@@ -1,0 +1,137 @@
+package packet
+
+import (
+	"context"
+	"time"
+
+	"github.com/goccl/goccl/internal/interleave"
+)
+
+// rest implements groupsync.Remote. The sleepers of this process's rank poll the wire themselves,
+// and sleep if it can wait; Wake of another rank sends it this rank's words.
+type rest struct {
+	group  *group
+	tokens [2]token        // of this rank in its calls, and of its P2P
+	noSpin interleave.Bool // in the current call
+}
+
+// token ends the sleep of a rank.
+type token struct {
+	isSet interleave.Bool
+	bell  chan struct{}
+	timer *interleave.Timer // the rank's; nil: not made yet
+}
+
+func (t *token) set() {
+	if t.isSet.Load() {
+		return
+	}
+	t.isSet.Store(true)
+	interleave.Step()
+	select {
+	case t.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (t *token) take() bool { return t.isSet.Load() && t.isSet.Swap(false) }
+
+func newRest(g *group) rest {
+	return rest{group: g, tokens: [2]token{{bell: make(chan struct{}, 1)}, {bell: make(chan struct{}, 1)}}}
+}
+
+// Times of a rank that sleeps.
+const (
+	pollTime       = 500 * time.Microsecond // it polls the wire without pause
+	sharedPollTime = 10 * time.Microsecond  // the same, if ranks outnumber the cores of their host
+	announceTime   = 2 * time.Millisecond   // then it sends its words, by which others see for whom it waits
+	sleepTime      = 50 * time.Millisecond  // then it returns, so that its caller looks for dead ranks
+	napTime        = 50 * time.Microsecond  // between two looks, once it does not poll without pause
+	longestNap     = time.Millisecond       // between two looks of a rank that joins or decides, after a while
+)
+
+// Wake implements groupsync.Rest.
+func (r *rest) Wake(sleeper int) {
+	n := len(r.group.processOf)
+	if sleeper%n == r.group.rank {
+		r.tokens[sleeper/n].set()
+		return
+	}
+	r.group.sendWords()
+}
+
+// wakeRank wakes this process's rank, because something has arrived.
+func (r *rest) wakeRank() {
+	for i := range r.tokens {
+		r.tokens[i].set()
+	}
+}
+
+// Sleep implements groupsync.Rest.
+func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
+	t := &r.tokens[sleeper/len(r.group.processOf)]
+	p := r.group.process
+	begin := time.Now()
+	mayPoll := sleeper != r.group.rank || !r.noSpin.Load()
+	var done <-chan struct{}
+	if ctx != nil {
+		done = ctx.Done()
+	}
+
+	next := announceTime
+	for {
+		if t.take() {
+			return true
+		}
+
+		if ctx != nil && ctx.Err() != nil {
+			return false
+		}
+		if p.poll() {
+			continue
+		}
+
+		switch passed := time.Since(begin); {
+		case passed >= sleepTime:
+			return false
+		case passed >= next:
+			next = sleepTime
+			r.group.sendWords()
+
+		// Poll at first, then sleep.
+		case mayPoll && p.polls(passed):
+			yield()
+		case p.awaiter == nil:
+			interleave.Sleep(napTime)
+		default:
+			p.awaitBell(t, done, next-passed)
+		}
+	}
+}
+
+// Yield implements groupsync.Processes: it polls the wire instead, once where ranks sleep soon.
+func (r *rest) Yield() (soon bool) {
+	p := r.group.process
+	p.poll()
+	return p.awaiter == nil || p.polls(sharedPollTime)
+}
+
+// LostCore implements groupsync.Processes.
+func (r *rest) LostCore(int) {}
+
+// IsAsleep implements groupsync.Rest, by what the rank has sent.
+func (r *rest) IsAsleep(sleeper int) bool {
+	n := len(r.group.processOf)
+	if sleeper%n == r.group.rank {
+		return r.group.sync.IsWaiting(sleeper) && !r.tokens[sleeper/n].isSet.Load()
+	}
+	return r.group.sync.IsWaiting(sleeper)
+}
+
+// Dead implements groupsync.Processes.
+func (r *rest) Dead(rank int) (pid int, dead bool) {
+	return r.group.process.deathOf(r.group.processOf[rank])
+}
+
+// Blocker implements groupsync.Remote.
+func (r *rest) Blocker(peer int, seq uint64) int { return r.group.lines.via(peer, seq) }
