@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/agree"
-	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/jsonfloat"
 )
@@ -57,16 +55,31 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // While a rank writes, a temporary file (.goccl-...) lies beside the file; the next Save of the
 // file removes what a killed process has left of its own.
 //
+// Options.KeepCheckpoints removes older files.
+//
 // Within Join and between Ready and Wait, Save is an *ccl.InvalidArgumentError of this rank. After
 // the end of the Reducer or of its group it is ccl.ErrClosed.
 func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tensor) error {
-	if err := r.beginCheckpoint("Save"); err != nil {
+	return r.save(ctx, "Save", "rank 0 writes", path, func(states []Tensor) error {
+		text, err := jsonfloat.Encode(state)
+		if err != nil {
+			return fmt.Errorf("the state: %w", err)
+		}
+		return writeCheckpoint(path, text, r.tensors(states, more), r.opts.KeepCheckpoints)
+	})
+}
+
+// save is Save and SaveAsync: on rank 0 it calls work with the state of the optimizer.
+func (r *Reducer) save(ctx context.Context, operation, what, path string, work func(states []Tensor) error) error {
+	if err := r.beginCheckpoint(operation); err != nil {
 		return err
 	}
 	defer r.comm.Release()
-	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
+	key := "ddp." + operation
+	if err := r.awaitRanks(ctx, key); err != nil {
 		return err
 	}
+
 	if err := r.compareParameters(ctx); difference(err) != nil {
 		return &CheckpointError{path, err.Error() + driftedHint, err}
 	} else if err != nil {
@@ -79,23 +92,14 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 	}
 
 	var failed error
-	if err := r.workTogether(ctx, "ddp.Save: rank 0 writes", func() {
+	if err := r.workTogether(ctx, key+": "+what, func() {
 		if r.comm.Rank() == 0 {
-			failed = r.write(path, state, r.tensors(states, more))
+			failed = work(states)
 		}
 	}); err != nil {
 		return err
 	}
-	return r.agreeOnFile(ctx, "ddp.Save", path, failed, nil)
-}
-
-// write writes a checkpoint of this rank.
-func (r *Reducer) write(path string, state any, tensors []Tensor) error {
-	text, err := jsonfloat.Encode(state)
-	if err != nil {
-		return fmt.Errorf("the state: %w", err)
-	}
-	return atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
+	return r.agreeOnFile(ctx, key, path, failed, nil)
 }
 
 // beforeAgreement runs before the last call of Save and Load. Tests set it.
@@ -136,12 +140,12 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	return func() { to.Elem().Set(read) }, nil
 }
 
-// awaitRanks returns when all ranks have called it, or an error.
+// awaitRanks returns when all ranks have called it and a checkpoint of SaveAsync is written.
 func (r *Reducer) awaitRanks(ctx context.Context, label string) error {
 	if err := r.comm.Barrier(ctx, ccl.WithLabel(label), ccl.WithKey(label)); err != nil {
 		return &callError{err, "ddp: ", checkpointHint(err)}
 	}
-	return nil
+	return r.endSaving(ctx)
 }
 
 // workTogether runs work, and returns when the work of all ranks has ended, or an error.

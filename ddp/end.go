@@ -77,6 +77,8 @@ func (r *Reducer) abandonStep() {
 // step that has begun, and for which Wait has not been called, fails on all ranks: when Close
 // returns, nothing writes to gradients.
 //
+// Rank 0 waits for a checkpoint of SaveAsync, whose error it returns if no call has.
+//
 // Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized
 // if that was destroyed with the default group before, *dist.UnfinishedError if calls of a Hook
 // have not ended. Closing twice is a no-op.
@@ -94,5 +96,9 @@ func (r *Reducer) Close() error {
 		r.endStep()
 	}
 	r.mu.Unlock()
-	return dist.DestroyProcessGroup(dist.WithGroup(r.group))
+	err := dist.DestroyProcessGroup(dist.WithGroup(r.group))
+	if failed := r.abandonSaving(); failed != nil {
+		return errors.Join(failed, err)
+	}
+	return err
 }

@@ -77,10 +77,12 @@ func callEnded(r *ddp.Reducer) error {
 	_, outer := ddp.NewOuter(r, 1, 0)
 	stepped := ddp.Step(bg, r, func(ddp.Part[float64]) { called = true })
 	path := filepath.Join(os.TempDir(), fmt.Sprint("goccl-ddp-ended-", os.Getpid()))
+	_, begun := r.SaveAsync(bg, path, nil)
+	_, latest := r.LoadLatest(bg, path, nil)
 	for name, err := range map[string]error{
 		"Wait": r.Wait(bg), "NoSync": r.NoSync(f), "Join": r.Join(bg, f), "disabled": r.JoinWith(bg, ddp.JoinOptions{Disable: true}, f), "ClipGradNorm": clipped,
 		"Save": r.Save(bg, path, nil), "Load": r.Load(bg, path, nil), "Step": stepped, "AverageParameters": r.AverageParameters(bg),
-		"NewOptimizerState": state, "NewOuter": outer,
+		"NewOptimizerState": state, "NewOuter": outer, "SaveAsync": begun, "LoadLatest": latest,
 	} {
 		if !errors.Is(err, ccl.ErrClosed) {
 			return fmt.Errorf("%s after the end: %w", name, err)

@@ -82,7 +82,7 @@ func checkpointHint(err error) string {
 
 // checkpoints are the keys of the barriers with which Save and Load begin, as errors show them, and
 // what they show where others make another collective.
-var checkpoints = []string{`"ddp.Save"`, `"ddp.Load"`, ccl.CollBarrier.String()}
+var checkpoints = []string{`"ddp.Save"`, `"ddp.SaveAsync"`, `"ddp.SaveWork.Wait"`, `"ddp.Load"`, `"ddp.LoadLatest"`, ccl.CollBarrier.String()}
 
 // invalid returns the error of an argument.
 func invalid(operation, format string, args ...any) error {

@@ -79,6 +79,13 @@ func (r *Reducer) JoinWith(ctx context.Context, opts JoinOptions, train func() e
 		return r.comm.Reject(ctx, err)
 	}
 
+	if err := r.endSaving(ctx); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.join.isOn = false
+		return err
+	}
+
 	err := errTrainPanicked
 	defer func() { r.endJoin(err) }()
 	if err = train(); err == nil {

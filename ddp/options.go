@@ -53,7 +53,13 @@ type Options struct {
 	// parameters has one of those that are set.
 	Hooks Hooks
 
-	// Logger, if not nil, gets a warning if buckets cannot lie in memory that ranks share.
+	// KeepCheckpoints is how many checkpoints remain in a directory after Save and SaveAsync; 0: all.
+	// They remove the oldest of those whose names differ from the new one's in numbers alone, such as
+	// step-200.safetensors beside step-300.safetensors.
+	KeepCheckpoints int
+
+	// Logger, if not nil, gets a warning if buckets cannot lie in memory that ranks share, and if
+	// LoadLatest passes over a file.
 	Logger *slog.Logger
 }
 
@@ -71,6 +77,6 @@ func (o *Options) text() string {
 			hooks = append(hooks, fmt.Sprintf("%T of %v", hook, t))
 		}
 	}
-	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, hooks %s",
-		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, hooks)
+	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, KeepCheckpoints %d, hooks %s",
+		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, o.KeepCheckpoints, hooks)
 }

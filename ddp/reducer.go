@@ -21,6 +21,7 @@ type Reducer struct {
 
 	mu     interleave.Mutex
 	closed bool
+	saving *SaveWork // nil: none was begun, or its error is known
 	params []parameter
 	states []Tensor // of the optimizer
 	outer  *Outer   // the last one that was made

@@ -27,6 +27,7 @@ type options struct {
 	rate, momentum float64
 	seed           uint64
 	plot           string // path of the picture; empty: none
+	checkpoint     string // directory of checkpoints; empty: none
 }
 
 // parseFlags parses the command line. For -h it writes the help to out and returns flag.ErrHelp.
@@ -44,6 +45,8 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.Float64Var(&o.rate, "lr", 0.05, "learning `rate`")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the split, the initial weights and the order of the samples")
 	flags.StringVar(&o.plot, "plot", "ddp-loss.png", "`path` of the picture of the loss, a PNG file; empty: none; never under a launcher")
+	flags.StringVar(&o.checkpoint, "checkpoint", "", "`directory` of checkpoints: the training on all ranks goes on from the newest, and writes one after each epoch")
+
 	connect := func(name, help string, option func(string) dist.InitOption) {
 		flags.Func(name, help, func(value string) error { o.connect = append(o.connect, option(value)); return nil })
 	}

@@ -53,6 +53,12 @@ func learn(o options, out io.Writer) error {
 		return err
 	}
 
+	if o.checkpoint != "" {
+		if err := os.MkdirAll(o.checkpoint, 0o777); err != nil {
+			return err
+		}
+	}
+
 	return dist.Spawn(func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", o.connect...); err != nil {
 			return err
@@ -84,6 +90,10 @@ func learn(o options, out io.Writer) error {
 		started := readCoreTime()
 		for _, group := range groups {
 			if group != nil {
+				o := o
+				if group != world {
+					o.checkpoint = ""
+				}
 				done, err := train(ctx, group, o, trainSet, testSet, r)
 				if err != nil {
 					return err // the calls of the other ranks fail too
@@ -99,12 +109,13 @@ func learn(o options, out io.Writer) error {
 			return err
 		}
 
-		if !dist.IsLaunched() {
+		last := runs[len(runs)-1]
+		if !dist.IsLaunched() && last.from == 0 {
 			if err := r.comparison(runs, readCoreTime().othersSince(started)); err != nil {
 				return err
 			}
 		}
-		r.result(runs[len(runs)-1])
+		r.result(last)
 		return nil
 	}, o.ranks...)
 }

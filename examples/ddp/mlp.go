@@ -56,6 +56,14 @@ func (m mlp[F]) parameters() (all []ddp.Parameter) {
 	return all
 }
 
+// velocities are what a checkpoint has beside the parameters.
+func (m mlp[F]) velocities() (all []ddp.Tensor) {
+	for i, l := range m {
+		all = append(all, ddp.Buffer(fmt.Sprint("layer", i, ".velocity"), l.velocity))
+	}
+	return all
+}
+
 // loss runs the model on a batch. It returns the mean cross-entropy, in nats, between its softmax
 // and the labels, and how many samples it classifies correctly. It leaves the gradient of the
 // loss, for backward to start from.

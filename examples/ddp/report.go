@@ -14,6 +14,7 @@ import (
 // run is a finished training. It is the same on every rank, except for times.
 type run struct {
 	ranks    int
+	from     int // epochs that an earlier run has trained
 	epochs   []epoch
 	total    epoch  // the last one, with the times of all
 	checksum string // of the weights, proven equal on all ranks
@@ -121,14 +122,22 @@ func (r report) comparison(runs []*run, others float64) error {
 // result ends the report.
 func (r report) result(last *run) {
 	t := last.total
+	if len(last.epochs) > 0 {
+		r.communication(last)
+	}
+	fmt.Fprintf(r.out, "\nweights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.checksum)
+	fmt.Fprintf(r.out, "test accuracy: %.4f\n", t.accuracy)
+}
+
+// communication says what the times of a run were spent on.
+func (r report) communication(last *run) {
+	t := last.total
 	fmt.Fprintf(r.out, "\ncommunication: %.1f %% of the training time of rank 0 (%.3f s of %.2f s)",
 		100*t.communication(), t.communicating.Seconds(), t.elapsed.Seconds())
 	if last.ranks > 1 {
 		work := t.working.Seconds() / t.elapsed.Seconds()
 		fmt.Fprintf(r.out, ":\n%.1f %% waiting for slower ranks, %.1f %% copying and reducing", 100*(t.communication()-work), 100*work)
 	}
-	fmt.Fprintf(r.out, "\nweights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.checksum)
-	fmt.Fprintf(r.out, "test accuracy: %.4f\n", t.accuracy)
 }
 
 func plural(ranks int) string {

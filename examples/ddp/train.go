@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -21,7 +24,7 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 
 	// Every rank has different random weights, and gets rank 0's. A bucket for each layer.
 	model := newMLP[F](o.layers, o.seed+uint64(rank))
-	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options{FirstBucketBytes: 1, BucketBytes: 1})
+	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options{FirstBucketBytes: 1, BucketBytes: 1, KeepCheckpoints: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -31,9 +34,17 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 		Load:    func(_ context.Context, indices []int) (digits.Set[F], error) { return trainSet.Pick(indices), nil },
 	}
 
-	done := &run{ranks: ranks}
+	var at progress
+	if o.checkpoint != "" {
+		_, err := reducer.LoadLatest(ctx, o.checkpoint, &at, model.velocities()...)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+
+	done := &run{ranks: ranks, from: at.Epoch, total: epoch{accuracy: at.Accuracy}}
 	r.table(ranks, loader.Batch)
-	for number := 1; number <= o.epochs; number++ {
+	for number := at.Epoch + 1; number <= o.epochs; number++ {
 		e := epoch{number: number, samples: ranks * loader.Sampler.Len()}
 		start := time.Now()
 		for batch, err := range loader.Epoch(ctx, number, 0) {
@@ -59,9 +70,27 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 		}
 		r.epoch(e)
 		done.add(e)
+		if o.checkpoint == "" {
+			continue
+		}
+
+		file := filepath.Join(o.checkpoint, fmt.Sprintf("epoch-%d.safetensors", number))
+		if _, err := reducer.SaveAsync(ctx, file, progress{number, e.accuracy}, model.velocities()...); err != nil {
+			return nil, err
+		}
 	}
+
 	done.checksum = model.checksum()
-	return done, reducer.Verify(ctx) // the weights of all ranks are equal, bit by bit
+	if err := reducer.Verify(ctx); err != nil { // the weights of all ranks are equal, bit by bit
+		return nil, err
+	}
+	return done, reducer.Close() // and the last checkpoint is written
+}
+
+// progress is the state of a checkpoint.
+type progress struct {
+	Epoch    int
+	Accuracy float64
 }
 
 // evaluate completes an epoch by what needs all ranks: their mean loss, the shortest of their
