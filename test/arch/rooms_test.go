@@ -42,6 +42,7 @@ var rules = []rule{
 	{"transport/internal/packet", []string{"transport", "transport/shm", "transport/internal/groupsync", "internal/flight", "internal/interleave"}, []string{"golang.org/x/sys/unix"},
 		"what transports between nodes share works on each node through memory, and knows no wire"},
 	{"transport/mpi", []string{"transport", "transport/internal/packet", "transport/mpi/internal/abi"}, nil, "MPI's own, above which all is packets"},
+	{"transport/tcp", []string{"transport", "transport/internal/packet"}, []string{"golang.org/x/sys/unix"}, "sockets, above which all is packets"},
 	{"transport/...", []string{"transport", "transport/internal/...", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/params", "internal/strictyaml", "internal/text"}, nil,
@@ -114,7 +115,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "transport/internal/packet": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
+	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "transport/internal/packet": {"ccl"}, "transport/tcp": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
 
 const testify = "github.com/stretchr/testify"
 

@@ -1,6 +1,6 @@
 // Package packet connects processes that share no memory, above a wire that carries packets: the
-// ranks' endpoints, their messages and views, and what they know of each other. Transport mpi has a
-// wire of its own, and what is MPI's.
+// ranks' endpoints, their messages and views, and what they know of each other. Transports mpi and
+// tcp have wires of their own, and share the rest.
 //
 // # Model
 //

@@ -1,0 +1,53 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/goccl/goccl/transport/internal/packet"
+)
+
+// Name is the transport's name in ccl.yaml.
+const Name = "tcp"
+
+// connections are those of a process to all others of its job. They are open, with nothing more
+// to read of how they were made.
+type connections struct {
+	rank int
+	// node is the number of this process's node. Those of one node, and of one machine, share memory.
+	node int
+	// conns are, by rank, the connections to each other process: one for packets, and perhaps one
+	// more by which nothing is sent. The kernel keeps asking the other host by the last one whether it
+	// is there.
+	conns [][]net.Conn
+	// silence is how long another host may not answer; 0: 10 s.
+	silence time.Duration
+}
+
+// process is this process among those of the job.
+type process struct {
+	*packet.Process
+	wire *wire
+}
+
+// newProcess returns this process. The connections then belong to it, unless there is an error.
+func newProcess(c connections) (*process, error) {
+	if c.silence == 0 {
+		c.silence = 10 * time.Second
+	}
+	w, err := newWire(c.rank, c.conns, c.silence)
+	if err != nil {
+		return nil, fmt.Errorf("tcp: rank %d: %w", c.rank, err)
+	}
+	return &process{packet.NewProcess(packet.Config{Name: Name, Wire: w, Node: c.node}), w}, nil
+}
+
+// leave closes the connections. All endpoints were closed. It waits until the other processes leave
+// as well, or ctx ends.
+func (p *process) leave(ctx context.Context) error {
+	p.SayGoodbye(ctx)
+	p.Shut()
+	return p.wire.close(ctx)
+}
