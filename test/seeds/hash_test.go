@@ -19,6 +19,7 @@ var hashes = map[string]uint64{
 	"training":   0xc38f8b776864549c,
 	"processes":  0x882abf10e2a678fc,
 	"bugs":       0x95d547dbea763c7d,
+	"packets":    0x4de443f5116bd48e,
 }
 
 const hashed = 25

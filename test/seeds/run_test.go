@@ -38,6 +38,7 @@ var kinds = []kind{
 	{"bugs", runBug},
 	{"faults", runFaults},
 	{"orders", runOrders},
+	{"packets", runPackets},
 }
 
 // asked are kinds that no seed draws.

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
+	"github.com/goccl/goccl/transport/tcp"
 	"github.com/goccl/goccl/transport/transporttest"
 )
 
@@ -26,6 +27,7 @@ func TestTransports(t *testing.T) {
 		"local":     func(_ testing.TB, ranks int) []transport.Endpoint { return local.New(ranks) },
 		"heap":      openHeap,
 		"processes": openProcesses,
+		"packets":   openPackets,
 	} {
 		for i := range uint64(*suites) {
 			seed := *firstSeed + i
@@ -61,12 +63,23 @@ func openHeap(t testing.TB, ranks int) []transport.Endpoint {
 
 // openProcesses joins processes. The checks themselves belong to none.
 func openProcesses(t testing.TB, ranks int) []transport.Endpoint {
+	return joinAll(t, ranks, func(rank int) (transport.Endpoint, error) {
+		return shm.Join(context.Background(), shm.Job{Name: "suite", Rank: rank, Size: ranks})
+	})
+}
+
+// openPackets joins processes that a net connects.
+func openPackets(t testing.TB, ranks int) []transport.Endpoint {
+	net := tcp.NewNet(ranks, 0)
+	return joinAll(t, ranks, func(rank int) (transport.Endpoint, error) { return net.Join(context.Background(), rank) })
+}
+
+// joinAll joins ranks at the same time.
+func joinAll(t testing.TB, ranks int, joinRank func(rank int) (transport.Endpoint, error)) []transport.Endpoint {
 	eps, errs := make([]transport.Endpoint, ranks), make([]error, ranks)
 	var all interleave.WaitGroup
 	for rank := range ranks {
-		all.Go(func() {
-			eps[rank], errs[rank] = shm.Join(context.Background(), shm.Job{Name: "suite", Rank: rank, Size: ranks})
-		})
+		all.Go(func() { eps[rank], errs[rank] = joinRank(rank) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {

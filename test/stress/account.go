@@ -67,6 +67,7 @@ type Account struct {
 	isStalled bool
 	stalledAt int64     // in nanoseconds
 	noted     time.Time // when the last outcome was noted
+	cutOff    *Leaving  // from when on others may find its process lost, although it lives
 	mu        interleave.Mutex
 	works     []*started
 	looks     []func()
@@ -302,8 +303,13 @@ func (o *Outcome) String() string {
 // names checks that an error results from a departure, and names a rank that has left.
 func (c *checking) names(a *Account, o *Outcome) {
 	leaving := func(ranks []int) *Leaving {
-		if l := c.accounts[max(ranks[0], 0)].Left[o.Group]; ranks[0] >= 0 && l != nil && l.Started <= o.At {
-			return l
+		if ranks[0] < 0 {
+			return nil
+		}
+		for _, l := range []*Leaving{c.accounts[ranks[0]].Left[o.Group], c.accounts[ranks[0]].cutOff} {
+			if l != nil && l.Started <= o.At {
+				return l
+			}
 		}
 		return nil
 	}

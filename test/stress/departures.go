@@ -227,6 +227,14 @@ func (a *Account) Stall() {
 	}
 }
 
+// CutOff notes that a process can no more reach another one.
+func (a *Account) CutOff() {
+	a.Stall()
+	if a.cutOff == nil {
+		a.cutOff = &Leaving{Way: Kill, Started: interleave.Moment()}
+	}
+}
+
 // exiting is a rank that leaves.
 type exiting struct {
 	*run
