@@ -56,7 +56,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	}
 	made, err := c.group(ctx, number, members, opts)
 	if err != nil {
-		return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
+		return nil, c.engine.formingError(coll, number, members, opts, err)
 	}
 	return made, nil
 }
@@ -118,16 +118,14 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	made := make([]*Communicator, len(lists))
-	isOwn := false // this rank itself has ended a group
+	var unmade []int // the members of the first group that could not be made
 	for i, members := range lists {
 		if !slices.Contains(members, c.engine.rank) {
 			continue
 		}
 		group, failed := c.group(ctx, groupNumber(number, i), members, opts)
 		if made[i] = group; failed != nil && err == nil {
-			err = failed
-			aborted, ok := errors.AsType[*transport.AbortedError](err)
-			isOwn = ok && aborted.By == slices.Index(members, c.engine.rank) || !ok && errors.Is(err, context.Canceled)
+			err, unmade = failed, members
 			interleave.Step()
 			giveUp(errors.New(initializationCause(err).Error())) // the ranks in it are those of this group
 		}
@@ -140,10 +138,27 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			_ = group.Close() // the error says why
 		}
 	}
-	if isOwn { // another rank may have failed this group because of it
-		return nil, outsideCall(coll, opts, err)
+	return nil, c.engine.formingError(coll, number, unmade, opts, err)
+}
+
+// formingError returns err, which keeps this rank out of a group that call number seq makes of
+// members, as the error of that call: the failure of this group, if that has failed meanwhile.
+func (e *engine) formingError(coll Collective, seq uint64, members []int, opts []CallOption, err error) error {
+	if isOwnEnd(err, slices.Index(members, e.rank)) { // another rank may have failed this group because of it
+		return outsideCall(coll, opts, err)
 	}
-	return nil, c.engine.errorSince(coll, number, "making the group", opts, err)
+	return e.errorSince(coll, seq, "making the group", opts, err)
+}
+
+// isOwnEnd reports whether rank itself, and no other one, has ended the group that err is about.
+func isOwnEnd(err error, rank int) bool {
+	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok {
+		return aborted.By == rank
+	}
+	_, isLost := errors.AsType[*transport.PeerLostError](err)
+	_, isLate := errors.AsType[*transport.TimeoutError](err)
+	isOfOther := isLost || isLate || errors.Is(err, transport.ErrFailed) || errors.Is(err, context.DeadlineExceeded)
+	return !isOfOther || errors.Is(err, context.Canceled) // its cause may be of another group
 }
 
 // errorSince returns err as the error of call number seq, which has left the engine: the failure of

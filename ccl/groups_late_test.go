@@ -134,3 +134,38 @@ func TestGroupFailsWhileMembersMeet(t *testing.T) {
 		})
 	}
 }
+
+// A rank that cannot set up a group for a reason of its own gets that, also if another rank fails the outer group because of it.
+func TestOwnReasonOutlivesTheGroup(t *testing.T) {
+	for name, form := range map[string]func(c *ccl.Communicator) error{
+		"new_group": func(c *ccl.Communicator) error { _, err := c.NewGroup(bg, []int{0, 1}); return err },
+		"split":     func(c *ccl.Communicator) error { _, err := c.Split(bg, 0, 0); return err },
+		"form":      func(c *ccl.Communicator) error { _, err := c.Form(bg, [][]int{{1, 0}}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyWorld(t, func(t *testing.T, connect connector) {
+				g := group(t, func(n int) ([]transport.Endpoint, error) {
+					eps, err := connect(n)
+					eps[0] = unable{eps[0]}
+					return eps, err
+				}, 2)
+				errs := each(2, func(r int) error { return form(g[r]) })
+				var none *transport.AllocationFailedError
+				require.ErrorAs(t, errs[0], &none)
+				var lost *transport.PeerLostError
+				require.False(t, errors.As(errs[0], &lost), "%v", errs[0])
+			})
+		})
+	}
+}
+
+// unable is an endpoint that has no memory for groups. Before it says so its group has failed.
+type unable struct{ transport.Endpoint }
+
+func (u unable) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, _ = u.Endpoint.(transport.Groups).Group(cancelled, number, members)
+	u.Fail(&transport.Failure{Kind: transport.FailurePeerLost, By: 1, Ranks: []int{1}})
+	return nil, &transport.AllocationFailedError{RequestedBytes: 4096, Message: "map: cannot allocate memory"}
+}

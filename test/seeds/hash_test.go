@@ -14,7 +14,7 @@ var hashes = map[string]uint64{
 	"orders":     0xd86c8a5381380776,
 	"programs":   0xa502e01072ced1e8,
 	"faults":     0x358d405e9f790773,
-	"operators":  0x4a5e008bda5d5c9e,
+	"operators":  0x80da963b331e71f7,
 	"spawn":      0xfed917438dc4db88,
 	"training":   0xc38f8b776864549c,
 	"processes":  0x882abf10e2a678fc,
