@@ -39,8 +39,10 @@ type Outcome struct {
 	Lost   []int  // or PeerLostError with this rank of the job,
 	By     []int  // or AbortedError with this one,
 	Left   []int  // or TimeoutError of a receive from any rank, with these that have left
-	Late   []int  // or TimeoutError with these that are missing or behind, or MismatchError because these were late before
+	Late   []int  // or TimeoutError with these that are missing or behind
 	Queued bool   // or TimeoutError that names none: an earlier call of the rank still ran
+	Refuse []int  // or MismatchError because these have rejected the call
+	Other  bool   // or MismatchError because another message with the tag has come
 	Failed bool   // the group had failed by then
 
 	idle time.Duration // since the outcome before
@@ -187,16 +189,14 @@ func (o *Outcome) blame(g *group, err error) {
 			o.Late = append(o.Late, rank(r)...)
 		}
 		o.Queued = o.Late == nil
+
 	} else if e, ok := errors.AsType[*ccl.MismatchError](err); ok {
 		for _, v := range e.Values {
 			for i := 0; v.Outcome == transport.OutcomeRejected && i < len(v.Ranks); i++ {
-				o.Late = append(o.Late, rank(v.Ranks[i])...)
+				o.Refuse = append(o.Refuse, rank(v.Ranks[i])...)
 			}
 		}
-
-		if o.Late == nil && o.Kind != Call { // of several messages with one tag an earlier one was given up
-			o.Late = []int{o.From}
-		}
+		o.Other = o.Refuse == nil && o.Kind != Call
 	} else {
 		o.Closed = errors.Is(err, ccl.ErrClosed)
 	}
@@ -344,10 +344,35 @@ func (c *checking) names(a *Account, o *Outcome) {
 				c.report(a.Rank, "names: %v names rank %d of the job, which was not late", o, r)
 			}
 		}
+
+	case o.Refuse != nil:
+		for _, r := range o.Refuse {
+			if r < 0 || !c.hasGivenUpBefore(r, o) {
+				c.report(a.Rank, "names: %v names rank %d of the job, which had no reason to reject the call", o, r)
+			}
+		}
+	case o.Other && c.isLate() && c.wasGivenUp(o):
 	case o.Queued && o.Kind == Call && c.isLate() && (a.isStalled || o.idle > 0 || c.waitedElsewhere(a.Rank, o)):
 	default:
 		c.report(a.Rank, "names: %v is not an error of a departure", o)
 	}
+}
+
+// hasGivenUpBefore reports whether a rank has given up a call in the group of o, while it waited
+// for an earlier one: it rejects it when its turn has come.
+func (c *checking) hasGivenUpBefore(rank int, o *Outcome) bool {
+	return c.isLate() && slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
+		return other.Queued && other.Kind == Call && other.Group == o.Group && other.Event <= o.Event
+	})
+}
+
+// wasGivenUp reports whether one of the two ranks of a message has waited in vain with an earlier
+// one of them: it came later, or never, and with the same tag the next is taken for it.
+func (c *checking) wasGivenUp(o *Outcome) bool {
+	return slices.ContainsFunc(slices.Concat(c.accounts[o.From].Outcomes, c.accounts[o.To].Outcomes), func(other Outcome) bool {
+		isBefore := other.Event < o.Event || other.Event == o.Event && other.Index <= o.Index
+		return other.Late != nil && isBefore && other.Kind != Call && other.Group == o.Group && other.From == o.From && other.To == o.To
+	})
 }
 
 // waitedElsewhere reports whether a rank has waited for something else than o, while some rank
