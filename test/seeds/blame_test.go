@@ -30,7 +30,7 @@ func checkBlame(errs []error, hasCause func(rank int) bool) error {
 	}
 	for rank, err := range errs {
 		if err != nil && !isExplained[rank] {
-			return fmt.Errorf("the error of rank %d names ranks %d, which leads to no cause: %w", rank, namedRanks(err), err)
+			return fmt.Errorf("the error of rank %d names ranks %d, which leads to no cause: %w\nerrors of all ranks: %q", rank, namedRanks(err), err, errs)
 		}
 	}
 	return nil

@@ -94,8 +94,10 @@ func (a *auditor) untimely(o *outcome, err error, e *transport.TimeoutError, mem
 
 // unqueued returns "" if a call has waited too long for an earlier one of its rank.
 func (a *auditor) unqueued(o *outcome, e *transport.TimeoutError) string {
-	before := func(other *outcome) bool {
-		return other.event.group == o.event.group && other.event.number < o.event.number && other.to.Sub(o.from) >= e.After
+	before := func(other *outcome) bool { // it still ran, or its call had given up and still had its turn before it
+		late := timeoutOf(other.err)
+		isQueued := late != nil && late.Seq == 0 && other.event.what != message
+		return other.event.group == o.event.group && other.event.number < o.event.number && (isQueued || other.to.Sub(o.from) >= e.After)
 	}
 	if o.event.isAny && len(o.event.group.members) == 1 { // there is nobody else
 		return ""

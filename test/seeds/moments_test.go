@@ -20,9 +20,6 @@ import (
 func runMoments(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
 	j := newJobOf(seed, 2+int(seed%4), 2+int(seed/4%3))
 	j.hasMoments = true
-	if j.fault.way == wayTimes {
-		j.fault.way = wayNothing
-	}
 	j.drawReaders()
 	j.drawSecond()
 	j.leavesRefused = j.fault.way == wayRefuses && j.fault.late &&
@@ -30,7 +27,8 @@ func runMoments(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 	j.setTrap()
 	reading = j
 
-	if !slices.Contains([]way{wayStalls, waySleeps, wayOverlaps, wayDiffers}, j.fault.way) {
+	o.IsLate = j.fault.way == wayTimes
+	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps, wayDiffers}, j.fault.way) {
 		o.Patience = patience
 	}
 	r, err := j.run(t, o)

@@ -390,7 +390,8 @@ func (j *workers) check() error {
 			_, isStuck := errors.AsType[*dist.StuckError](e.Err)
 			return e.Rank == rank && isStuck
 		})
-		return j.hasCause(rank) || j.isLate && isStuck && errors.Is(j.errs[rank], dist.ErrNotInitialized) // Spawn has ended before
+		hasEnded := errors.Is(j.errs[rank], dist.ErrNotInitialized) || errors.Is(j.errs[rank], dist.ErrClosed)
+		return j.hasCause(rank) || j.isLate && isStuck && hasEnded // Spawn has gone on without it
 	}
 	if err := checkBlame(j.errs, hasCause); err != nil {
 		return err
