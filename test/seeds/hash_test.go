@@ -13,7 +13,7 @@ var hashes = map[string]uint64{
 	"departures": 0x92bfb662cb9e1f78,
 	"orders":     0xd86c8a5381380776,
 	"programs":   0xa502e01072ced1e8,
-	"faults":     0x358d405e9f790773,
+	"faults":     0x3cb337ebf39b8a00,
 	"operators":  0x80da963b331e71f7,
 	"spawn":      0xfed917438dc4db88,
 	"training":   0xc38f8b776864549c,
