@@ -17,6 +17,7 @@ type UnreadyError struct {
 	Rank       int
 	Parameters []string // names
 	Static     bool     // the option StaticGraph is set, and they were ready in the first step
+	Shard      int      // with LogicalShards, the number of the first shard that lacks them; otherwise -1
 }
 
 // namesShown is how many names of parameters an error lists.
@@ -27,7 +28,11 @@ func (e *UnreadyError) Error() string {
 	if e.Static {
 		why = "they were ready in the first step; set FindUnused in place of StaticGraph if steps differ"
 	}
-	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", joinNames(e.Parameters), why)
+	shard := ""
+	if e.Shard >= 0 {
+		shard, why = fmt.Sprintf(" in shard %d", e.Shard), "loop over all Shards, and call Ready for each parameter in each"
+	}
+	return fmt.Sprintf("ddp: no gradient was ready for %s%s: %s", joinNames(e.Parameters), shard, why)
 }
 
 // joinNames returns the names of parameters, or the first of them, in quotes where they are empty,
