@@ -1,6 +1,7 @@
 package ddp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -405,4 +406,54 @@ func contains(err error, text string) error {
 		return fmt.Errorf("%q is not in %w", text, err)
 	}
 	return nil
+}
+
+// The samples of a shard in a step, and their order, do not depend on the ranks: they are those of a Sampler and a
+// Loader that have as many ranks as there are shards. A loader may begin at any step.
+func TestShardsOfLoader(t *testing.T) {
+	const epoch, batch = 3, 4
+	load := func(_ context.Context, indices []int) ([]int, error) { return slices.Clone(indices), nil }
+	for _, shards := range []int{1, 5, 8} {
+		for _, samples := range []int{0, 3, 61, 64, 160} {
+			for _, dropLast := range []bool{false, true} {
+				var want [][][]int // by shard and step
+				for shard := range shards {
+					l := ddp.Loader[[]int]{Sampler: ddp.Sampler{Samples: samples, Ranks: shards, Rank: shard, Seed: 2, DropLast: dropLast}, Batch: batch, Load: load}
+					var batches [][]int
+					for b, err := range l.Epoch(bg, epoch, 0) {
+						require.NoError(t, err)
+						batches = append(batches, b)
+					}
+					want = append(want, batches)
+				}
+				for ranks := 1; ranks <= shards; ranks++ {
+					shard := 0
+					for rank := range ranks {
+						l := ddp.Loader[[]int]{Sampler: ddp.Sampler{Samples: samples, Ranks: ranks, Rank: rank, Shards: shards, Seed: 2, DropLast: dropLast}, Batch: batch, Load: load}
+						require.Equal(t, len(want[0]), l.Steps())
+						own := shards / ranks
+						if rank < shards%ranks {
+							own++
+						}
+						for from := 0; from <= l.Steps(); from += 2 {
+							var batches, expected [][]int
+							for b, err := range l.Epoch(bg, epoch, from) {
+								require.NoError(t, err)
+								batches = append(batches, b)
+							}
+							for step := from; step < l.Steps(); step++ {
+								for i := range own {
+									expected = append(expected, want[shard+i][step])
+								}
+							}
+							require.Equal(t, expected, batches, "rank %d of %d, from step %d", rank, ranks, from)
+						}
+						shard += own
+					}
+				}
+			}
+		}
+	}
+	require.ErrorContains(t, ddp.Sampler{Ranks: 3, Shards: 2}.Check(), "each rank needs one")
+	require.ErrorContains(t, ddp.Sampler{Ranks: 3, Shards: 4, Uneven: true}.Check(), "equally many")
 }
