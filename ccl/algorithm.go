@@ -66,9 +66,9 @@ type Kernel struct {
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.
 	Ordered bool
-	// Pairwise: verbs of the view reduce in the order of a balanced binary tree over the ranks, and not
-	// from the first to the last: (x0 op x1) op (x2 op x3). Of n ranks the left subtree has the largest
-	// power of two below n. The kernel supports built-in operations only.
+	// Pairwise: verbs of the view reduce in the order of a balanced binary tree over the ranks, and
+	// not from the first to the last: (x0 op x1) op (x2 op x3). Of n ranks the left subtree has the
+	// largest power of two below n. The kernel supports built-in operations only.
 	Pairwise bool
 	// Native: Run calls the transport's own collective, through Call.Native, and uses neither a view
 	// nor messages. On transports that have none calls are rejected.

@@ -337,6 +337,7 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 	if r.coll != CollExScan && !same(out.data, r.in.data) {
 		copy(out.data, r.in.data)
 	}
+
 	if n, ok := r.op.divisor(); ok {
 		reduce.Divide(r.dtype.reduce(), pointer(out.data), r.in.Len(), n)
 	}

@@ -59,8 +59,8 @@ func (o Op) builtin() reduce.Op {
 }
 
 // The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstDivisor
-// on, it is an AvgOf. From firstFactor on, it is a PremulSum: the bits of the factor xor nanBits. The
-// numbers below firstFactor would be NaNs, so every factor has a number of its own.
+// on, it is an AvgOf. From firstFactor on, it is a PremulSum: the bits of the factor xor nanBits.
+// The numbers below firstFactor would be NaNs, so every factor has a number of its own.
 const (
 	firstUser    Op = 1 << 8
 	firstDivisor Op = 1 << 50

@@ -32,7 +32,7 @@ type elements interface {
 	copyFrom(from elements)
 	// foldShards makes the elements the mean over all logical shards of those that this rank has for
 	// its own.
-	foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, own []elements) error
+	foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, hosted []elements) error
 }
 
 // vector is a slice of a type.

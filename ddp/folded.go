@@ -19,8 +19,8 @@ type adder[T Float] interface {
 	add(b *Bucket[T], shard int)
 }
 
-// folded is the hook of a type with Options.LogicalShards. Its sums have the type S: those of 16-bit
-// floats are rounded once, after the last one.
+// folded is the hook of a type with Options.LogicalShards. Its sums have the type S: that of 16-bit
+// floats is rounded once, at the end.
 type folded[T Float, S float32 | float64] struct{ tree *shardTree }
 
 // newFolded returns the hook of a type.
@@ -57,8 +57,8 @@ func (h folded[T, S]) sumsOf(b *Bucket[T], shard int) *partialSums[S] {
 	s, ok := b.State.(*partialSums[S])
 	if !ok {
 		s = &partialSums[S]{gradients: make([]S, len(b.Gradients))}
-		if own, ok := any(b.Gradients).([]S); ok {
-			s.gradients = own
+		if same, ok := any(b.Gradients).([]S); ok {
+			s.gradients = same
 		}
 		b.State = s
 	}
@@ -165,18 +165,19 @@ func (h folded[T, S]) Finish(b *Bucket[T]) error {
 }
 
 func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, bucket int) error {
-	own := s.gradients[s.parts.low:s.parts.high]
+	part := s.gradients[s.parts.low:s.parts.high]
 	var sources [][]S
 	var shards []int
 	at := 0
 	for _, sizes := range t.sums {
 		for range sizes {
-			sources = append(sources, s.received[at:at+len(own)])
-			at += len(own)
+			sources = append(sources, s.received[at:at+len(part)])
+			at += len(part)
 		}
 		shards = append(shards, sizes...)
 	}
-	reduce.FoldSlices(own, sources, shards, t.shards)
+
+	reduce.FoldSlices(part, sources, shards, t.shards)
 	label := fmt.Sprint("means of bucket ", bucket)
-	return ccl.AllGatherV(context.Background(), c, own, s.gradients, s.parts.counts, nil, ccl.WithLabel(label), ccl.WithKey("ddp "+label))
+	return ccl.AllGatherV(context.Background(), c, part, s.gradients, s.parts.counts, nil, ccl.WithLabel(label), ccl.WithKey("ddp "+label))
 }

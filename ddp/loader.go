@@ -41,9 +41,8 @@ func (l *Loader[B]) Check() error {
 // Steps returns the number of this rank's batches in an epoch; 0 if Check returns an error. The
 // last one may be shorter.
 //
-// With Sampler.Shards it is the number of steps, each of which has a batch for each shard of this
-// rank. With Sampler.Uneven ranks may have different numbers: a loop that makes collective calls needs
-// Join then.
+// With Sampler.Shards each step has a batch for each shard of this rank. With Sampler.Uneven ranks
+// may have different numbers: a loop that makes collective calls needs Join then.
 func (l *Loader[B]) Steps() int {
 	if l.Check() != nil {
 		return 0
@@ -68,8 +67,8 @@ type loaded[B any] struct {
 // Epoch returns the batches of an epoch from a step on: 0 for all; the number of steps made, to
 // resume.
 //
-// With Sampler.Shards there is one for each shard that this rank hosts, in their order, and then those
-// of the next step.
+// With Sampler.Shards there is one for each shard that this rank hosts, in their order, and then
+// those of the next step.
 //
 // It ends with the first error: that of Check, of Load or of ctx. If Load panics, or ends its
 // goroutine, the error is *LoadPanicError.
@@ -130,8 +129,10 @@ func (l *Loader[B]) loadBatches(ctx context.Context, epoch, from int, batches ch
 		}
 	}()
 
+	// Those of each shard lie behind each other.
 	indices, shards := l.Sampler.Indices(epoch), l.shards()
 	each := len(indices) / shards
+
 	for i := from * shards; i < l.Steps()*shards; i++ {
 		rest := indices[i%shards*each:][i/shards*l.Batch : each]
 		next := loaded[B]{err: context.Cause(ctx)}

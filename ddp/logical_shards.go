@@ -14,7 +14,7 @@ import (
 type logical struct {
 	tree    *shardTree // nil: the option is not set
 	current int        // the shard whose gradients are computed, or were last; low-1 before the first
-	unready error      // what was wrong with a shard before the last one
+	unready error      // of a shard before the last one
 
 	before []elements   // the buffers with which all shards begin
 	after  [][]elements // by shard from low on: the buffers with which it ended
@@ -31,9 +31,9 @@ func (l *logical) reset() {
 // isBeforeLast reports whether shards of this rank follow the current one in the step.
 func (l *logical) isBeforeLast() bool { return l.tree != nil && l.current < l.tree.high-1 }
 
-// Shards returns the numbers of the logical shards that this rank hosts, in a step: the body of the
-// loop computes the gradients of a shard, from zero, and calls Ready for each parameter. Wait comes
-// after the loop.
+// Shards returns the numbers of the logical shards that this rank hosts, in a step: the body of
+// the loop computes the gradients of a shard, from zero, and calls Ready for each parameter. Wait
+// comes after it.
 //
 //	for shard := range model.Shards() {
 //		loss := net.Forward(batchOf(step, shard))
@@ -44,8 +44,8 @@ func (l *logical) isBeforeLast() bool { return l.tree != nil && l.current < l.tr
 // A shard may have several batches: Ready is called with the sum of their gradients. Without
 // Options.LogicalShards each rank has one shard, of its own number.
 //
-// A second loop in a step, and a loop that ends before its last shard, are errors of Wait. After the
-// end of the Reducer or of its group there are no shards.
+// A second loop in a step, and a loop that ends before its last shard, are errors of Wait. After
+// the end of the Reducer or of its group there are no shards.
 func (r *Reducer) Shards() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		t := r.logical.tree
@@ -56,6 +56,7 @@ func (r *Reducer) Shards() iter.Seq[int] {
 			}
 			return
 		}
+
 		for shard := t.low; shard < t.high; shard++ {
 			if !r.beginShard(shard) || !yield(shard) {
 				return
@@ -122,16 +123,21 @@ func (r *Reducer) checkShards() error {
 
 // checkLogicalShards returns what is wrong with LogicalShards in a group.
 func (o *Options) checkLogicalShards(c *ccl.Communicator) error {
-	excluded := ""
 	switch {
 	case o.LogicalShards == 0:
 		return nil
 	case o.LogicalShards < c.Size():
 		return fmt.Errorf("LogicalShards is %d for %d ranks: each rank needs one at least", o.LogicalShards, c.Size())
+	}
+
+	// What cannot follow the tree.
+	excluded := ""
+	switch {
 	case o.Shard:
 		excluded = "Shard, whose optimizer is divided by ranks"
 	case o.Hooks.isSet():
 		excluded = "Hooks, which reduce in orders of their own"
+
 	case o.FindUnused, o.StaticGraph:
 		excluded = "FindUnused and StaticGraph: call Ready for all parameters, with zeros where a shard has no gradient"
 	case o.BroadcastBuffers:

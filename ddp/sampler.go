@@ -47,6 +47,7 @@ func (s Sampler) resolve() (Sampler, error) {
 		return s, invalid("ddp.Sampler", "Rank is %d of %d Ranks, and must be at least 0 and less than Ranks", s.Rank, s.Ranks)
 	case s.Samples < 0:
 		return s, invalid("ddp.Sampler", "Samples is %d, and must be at least 0", s.Samples)
+	// What excludes each other.
 	case s.Shards != 0 && s.Shards < s.Ranks:
 		return s, invalid("ddp.Sampler", "Shards is %d for %d Ranks: each rank needs one at least", s.Shards, s.Ranks)
 	case s.Shards != 0 && s.Uneven:

@@ -10,8 +10,8 @@ import (
 )
 
 // MeanOverShards returns the mean over all logical shards of values such as losses, with the same
-// bits for any number of ranks. values are those of the shards that this rank hosts, one shard after
-// the other, equally many for each. Without Options.LogicalShards each rank is a shard.
+// bits for any number of ranks. values are those of the shards that this rank hosts, one shard
+// after the other, equally many for each. Without Options.LogicalShards each rank is a shard.
 //
 // All ranks call it, between the same steps. Its errors are those of Verify but for those of
 // parameters that differ; values that do not divide among this rank's shards are
@@ -21,15 +21,17 @@ func MeanOverShards[T float32 | float64](ctx context.Context, r *Reducer, values
 		return nil, err
 	}
 	defer r.comm.Release()
+
 	t := r.logical.tree
 	if t == nil {
 		t = newShardTree(r.comm.Size(), r.comm.Rank(), r.comm.Size())
 	}
-	own := t.high - t.low
-	if len(values)%own != 0 {
-		return nil, invalid("ddp.MeanOverShards", "%d values for the %d shards of this rank, of which each has equally many", len(values), own)
+	hosted := t.high - t.low
+	if len(values)%hosted != 0 {
+		return nil, invalid("ddp.MeanOverShards", "%d values for the %d shards of this rank, of which each has equally many", len(values), hosted)
 	}
-	mean := make([]T, len(values)/own)
+
+	mean := make([]T, len(values)/hosted)
 	if err := foldAll(ctx, t, r.comm, values, mean, "ddp.MeanOverShards"); err != nil {
 		return nil, inCall(err)
 	}
@@ -70,8 +72,8 @@ func (r *Reducer) beginShardBuffers(shard int) {
 // keepShardBuffers keeps the buffers of the current shard, which ends.
 func (r *Reducer) keepShardBuffers() {
 	l := &r.logical
-	own := l.current - l.tree.low
-	if own == len(l.after) {
+	hosted := l.current - l.tree.low
+	if hosted == len(l.after) {
 		var fresh []elements
 		for _, b := range r.opts.Buffers {
 			fresh = append(fresh, b.elements.fresh())
@@ -79,7 +81,7 @@ func (r *Reducer) keepShardBuffers() {
 		l.after = append(l.after, fresh)
 	}
 	for i, b := range r.opts.Buffers {
-		l.after[own][i].copyFrom(b.elements)
+		l.after[hosted][i].copyFrom(b.elements)
 	}
 }
 
@@ -90,29 +92,31 @@ func (r *Reducer) foldBuffers(ctx context.Context) error {
 	if t == nil || len(r.opts.Buffers) == 0 {
 		return nil
 	}
+
 	r.keepShardBuffers()
 	for i, b := range r.opts.Buffers {
-		var own []elements
+		var hosted []elements
 		for _, after := range r.logical.after {
-			own = append(own, after[i])
+			hosted = append(hosted, after[i])
 		}
-		if err := b.elements.foldShards(ctx, t, r.comm, own); err != nil {
+		if err := b.elements.foldShards(ctx, t, r.comm, hosted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v vector[T]) foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, own []elements) error {
+func (v vector[T]) foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, hosted []elements) error {
 	const key = "ddp buffers of shards"
 	switch to := any([]T(v)).(type) {
 	case []float32:
-		return foldAll(ctx, t, c, joinElements(own, func(x float32) float32 { return x }), to, key)
+		return foldAll(ctx, t, c, joinElements(hosted, func(x float32) float32 { return x }), to, key)
 	case []float64:
-		return foldAll(ctx, t, c, joinElements(own, func(x float64) float64 { return x }), to, key)
+		return foldAll(ctx, t, c, joinElements(hosted, func(x float64) float64 { return x }), to, key)
+
 	case []half.Float16:
 		mean := make([]float32, len(to))
-		err := foldAll(ctx, t, c, joinElements(own, half.Float16.Float32), mean, key)
+		err := foldAll(ctx, t, c, joinElements(hosted, half.Float16.Float32), mean, key)
 		for i, x := range mean {
 			to[i] = half.NewFloat16(x)
 		}
@@ -120,13 +124,13 @@ func (v vector[T]) foldShards(ctx context.Context, t *shardTree, c *ccl.Communic
 
 	case []half.BFloat16:
 		mean := make([]float32, len(to))
-		err := foldAll(ctx, t, c, joinElements(own, half.BFloat16.Float32), mean, key)
+		err := foldAll(ctx, t, c, joinElements(hosted, half.BFloat16.Float32), mean, key)
 		for i, x := range mean {
 			to[i] = half.NewBFloat16(x)
 		}
 		return err
 	}
-	copy(v, own[0].(vector[T]))
+	copy(v, hosted[0].(vector[T]))
 	return v.broadcast(ctx, c, 0, ccl.WithKey(key))
 }
 

@@ -5,9 +5,9 @@ import (
 	"github.com/goccl/goccl/internal/reduce"
 )
 
-// shardTree is the binary tree whose leaves are the logical shards, from the first to the last. Of n
-// leaves the left subtree has the largest power of two below n. A rank hosts consecutive leaves, and
-// brings the sums of the maximal subtrees that these make up.
+// shardTree is the binary tree whose leaves are the logical shards, from the first to the last. Of
+// n leaves the left subtree has the largest power of two below n. A rank hosts consecutive leaves,
+// and brings the sums of the maximal subtrees that these make up.
 type shardTree struct {
 	shards    int
 	low, high int     // those that this rank hosts
@@ -37,11 +37,11 @@ func subtrees(low, high, shards int) (sizes, merges []int) {
 	for shard := low; shard < high; shard++ {
 		first, end, n := shard, shard+1, 0
 		for len(sizes) > 0 {
-			left := sizes[len(sizes)-1]
-			if (first-left)%(2*left) != 0 || end != min(first+left, shards) {
+			size := sizes[len(sizes)-1]
+			if (first-size)%(2*size) != 0 || end != min(first+size, shards) {
 				break // it is not the left half of a subtree that ends here
 			}
-			first, n, sizes = first-left, n+1, sizes[:len(sizes)-1]
+			first, n, sizes = first-size, n+1, sizes[:len(sizes)-1]
 		}
 		sizes, merges = append(sizes, end-first), append(merges, n)
 	}

@@ -113,6 +113,7 @@ func (r *Reducer) completeRest(ctx context.Context) error {
 		r.rejectRest(ctx, err)
 		return err
 	}
+
 	if r.step.next == len(r.buckets) {
 		return nil
 	}
@@ -139,6 +140,7 @@ func (r *Reducer) unreadyParameters() error {
 	if r.logical.tree != nil {
 		e.Shard = r.logical.current
 	}
+
 	for i, ready := range r.step.ready {
 		if !ready {
 			e.Parameters = append(e.Parameters, r.params[i].name)

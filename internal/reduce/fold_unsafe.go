@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Fold is [Many] in the order of a balanced binary tree (pairwise summation, Higham, 1993). A source
-// is the result of that many leaves, which are next to each other in the tree; without leaves each
-// source is one. Of n leaves the left subtree has the largest power of two below n:
+// Fold is [Many] in the order of a balanced binary tree (pairwise summation, Higham, 1993). A
+// source is the result of that many leaves, which are next to each other in the tree; without
+// leaves each source is one. Of n leaves the left subtree has the largest power of two below n:
 //
 //	dsts[k][i] = ((srcs[0][i] op srcs[1][i]) op (srcs[2][i] op srcs[3][i])) op srcs[4][i]
 //
@@ -57,16 +57,7 @@ type folding struct {
 func (f *folding) fold(srcs []unsafe.Pointer, leaves []int, depth int) unsafe.Pointer {
 	tile := unsafe.Pointer(&f.tiles[depth])
 	if len(srcs) == 1 {
-		src := unsafe.Add(srcs[0], f.at)
-		switch f.of {
-		case Float16:
-			f.widenFloat16s(tile, src, f.count)
-		case BFloat16:
-			widenAt(BFloat16, view[float32](tile, f.count), src)
-		default:
-			return src
-		}
-		return tile
+		return f.leaf(tile, unsafe.Add(srcs[0], f.at))
 	}
 
 	split := SplitFold(len(srcs), leaves)
@@ -74,14 +65,27 @@ func (f *folding) fold(srcs []unsafe.Pointer, leaves []int, depth int) unsafe.Po
 	if leaves != nil {
 		leaves, rest = leaves[:split], leaves[split:]
 	}
-	left := f.fold(srcs[:split], leaves, depth)
-	right := f.fold(srcs[split:], rest, depth+1)
-	f.pair(f.held, f.op, tile, left, right, f.count)
+	a := f.fold(srcs[:split], leaves, depth)
+	b := f.fold(srcs[split:], rest, depth+1)
+	f.pair(f.held, f.op, tile, a, b, f.count)
+	return tile
+}
+
+// leaf returns where a source is in the type in which results are held: there, or in a tile.
+func (f *folding) leaf(tile, src unsafe.Pointer) unsafe.Pointer {
+	switch f.of {
+	case Float16:
+		f.widenFloat16s(tile, src, f.count)
+	case BFloat16:
+		widenAt(BFloat16, view[float32](tile, f.count), src)
+	default:
+		return src
+	}
 	return tile
 }
 
 // SplitFold returns how many of some sources, at least two, are in the left subtree: see Fold.
-func SplitFold(sources int, leaves []int) (left int) {
+func SplitFold(sources int, leaves []int) (split int) {
 	total := sources
 	if leaves != nil {
 		total = 0
@@ -89,6 +93,7 @@ func SplitFold(sources int, leaves []int) (left int) {
 			total += n
 		}
 	}
+
 	half := 1
 	for 2*half < total {
 		half *= 2
@@ -97,10 +102,10 @@ func SplitFold(sources int, leaves []int) (left int) {
 		return half
 	}
 
-	for n := 0; n < half; left++ {
-		n += leaves[left]
+	for n := 0; n < half; split++ {
+		n += leaves[split]
 	}
-	return left
+	return split
 }
 
 // store stores a result to all destinations. All sources of the tile were read.

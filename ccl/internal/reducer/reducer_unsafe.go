@@ -44,7 +44,8 @@ type Reduction struct {
 }
 
 // NewReduction returns the reduction of elements of type typ by op, which user replaces unless it
-// is nil. Avg divides by divisor. With isPairwise, which no user's operation has, Many is reduce.Fold.
+// is nil. Avg divides by divisor. With isPairwise, which no user's operation has, Many is
+// reduce.Fold.
 func NewReduction(typ reduce.Type, op reduce.Op, user Func, divisor int, isPairwise bool) Reduction {
 	return Reduction{typ, op, uint8(bits.TrailingZeros(uint(typ.Size()))), isPairwise, divisor, user}
 }
