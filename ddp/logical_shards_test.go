@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -45,17 +46,24 @@ func shardMean[T ddp.Float](x []T) T {
 // logicalLengths are those of parameters: one that is reduced in place in float32, and some that share a bucket.
 var logicalLengths = []int{3, 66_000, 0, 1, 40, 9, 2}
 
-// logicalSteps are how many steps tests make.
-const logicalSteps = 2
+// logicalTraining is a training on V shards, from a step until another one; with a path, from the checkpoint there, which
+// it writes at its end.
+type logicalTraining struct {
+	lengths     []int
+	kind        string // of gradients
+	shards      int
+	from, until int
+	path        string
+}
 
-// expected returns what a training on V shards gives, by the definition.
-func expected[T ddp.Float](lengths []int, shards int) (trained []float64) {
+// expected returns what so many steps of a training on V shards give, by the definition.
+func expected[T ddp.Float](lengths []int, shards, steps int) (trained []float64) {
 	var values [][]T
 	for _, n := range lengths {
 		values = append(values, make([]T, n))
 	}
 	gradientsOf(values, 0, 1000)
-	for step := range logicalSteps {
+	for step := range steps {
 		all := make([][][]T, shards)
 		for s := range all {
 			for _, n := range lengths {
@@ -81,27 +89,31 @@ func expected[T ddp.Float](lengths []int, shards int) (trained []float64) {
 	return trained
 }
 
-// trainLogical trains on V shards; kind is that of gradients.
-func trainLogical[T ddp.Float](lengths []int, kind string, rank, shards int) (trained []float64, err error) {
+func trainLogical[T ddp.Float](c logicalTraining, rank int) (trained []float64, err error) {
 	var params []ddp.Parameter
 	var values, grads [][]T
-	for i, n := range lengths {
+	for i, n := range c.lengths {
 		values, grads = append(values, make([]T, n)), append(grads, make([]T, n))
 		var grad []T
-		if kind != "views" {
+		if c.kind != "views" {
 			grad = grads[i]
 		}
 		params = append(params, ddp.Param(fmt.Sprint("p", i), values[i], grad))
 	}
 	gradientsOf(values, rank, 1000) // rank 0's count
-	r, err := ddp.New(bg, world(), params, ddp.Options{LogicalShards: shards, FirstBucketBytes: 30, BucketBytes: 100})
+	r, err := ddp.New(bg, world(), params, ddp.Options{LogicalShards: c.shards, FirstBucketBytes: 30, BucketBytes: 100})
 	if err != nil {
 		return nil, err
 	}
-	for step := range logicalSteps {
+	if c.path != "" && c.from > 0 {
+		if err := r.Load(bg, c.path, nil); err != nil {
+			return nil, err
+		}
+	}
+	for step := c.from; step < c.until; step++ {
 		for shard := range r.Shards() {
 			for i := range grads {
-				switch kind {
+				switch c.kind {
 				case "fresh":
 					grads[i] = make([]T, len(grads[i]))
 				case "views":
@@ -110,7 +122,7 @@ func trainLogical[T ddp.Float](lengths []int, kind string, rank, shards int) (tr
 			}
 			gradientsOf(grads, shard, step)
 			for i := range grads { // not in the order of the buckets
-				if kind == "fresh" {
+				if c.kind == "fresh" {
 					ddp.ReadyGrad(r, i, grads[i])
 				} else {
 					r.Ready(i)
@@ -124,6 +136,11 @@ func trainLogical[T ddp.Float](lengths []int, kind string, rank, shards int) (tr
 			for i, g := range grads[p] {
 				values[p][i] = ofFloat[T](toFloat(values[p][i]) - 0.1*toFloat(g))
 			}
+		}
+	}
+	if c.path != "" {
+		if err := r.Save(bg, c.path, nil); err != nil {
+			return nil, err
 		}
 	}
 	if err := r.Verify(bg); err != nil {
@@ -157,9 +174,9 @@ func sameAsExpected[T ddp.Float](rank, shards int, kinds ...string) error {
 	if shards != 8 || ccl.DTypeOf[T]() != ccl.Float32 {
 		lengths[1] = 700 // it is not reduced in place
 	}
-	want := expected[T](lengths, shards)
+	want := expected[T](lengths, shards, 2)
 	for _, kind := range kinds {
-		got, err := trainLogical[T](lengths, kind, rank, shards)
+		got, err := trainLogical[T](logicalTraining{lengths: lengths, kind: kind, shards: shards, until: 2}, rank)
 		if err != nil {
 			return fmt.Errorf("%d shards of %T, %s: %w", shards, *new(T), kind, err)
 		}
@@ -228,6 +245,37 @@ func TestLogicalShardBuffers(t *testing.T) {
 			require.Equal(t, want, all[rank], "rank %d of %d", rank, ranks)
 		}
 	}
+}
+
+// A training whose number of ranks changes at every checkpoint gives what one on one number of ranks gives. A file of
+// another number of shards is refused.
+func TestLogicalShardsResume(t *testing.T) {
+	c := logicalTraining{lengths: []int{3, 700, 0, 9}, kind: "own", shards: 8, path: filepath.Join(t.TempDir(), "weights.safetensors")}
+	var got []float64
+	for _, ranks := range []int{1, 3, 2, 8, 5, 4, 7} {
+		c.until++
+		require.NoError(t, onRanks(t, ranks, func(rank int) error {
+			trained, err := trainLogical[float32](c, rank)
+			if rank == 0 {
+				got = trained
+			}
+			return err
+		}))
+		c.from++
+	}
+	require.Equal(t, expected[float32](c.lengths, 8, 7), got)
+
+	c.shards, c.until = 4, c.until+1
+	err := onRanks(t, 2, func(rank int) error {
+		_, err := trainLogical[float32](c, rank)
+		return err
+	})
+	require.ErrorContains(t, err, `it is of a training on "8" logical shards, and Options.LogicalShards is 4`)
+	c.shards = 0 // any program may load it
+	require.NoError(t, onRanks(t, 1, func(rank int) error {
+		_, err := trainLogical[float32](c, rank)
+		return err
+	}))
 }
 
 // What logical shards exclude is refused, on all ranks, with what to do.
