@@ -17,7 +17,8 @@ type UnreadyError struct {
 	Rank       int
 	Parameters []string // names
 	Static     bool     // the option StaticGraph is set, and they were ready in the first step
-	Shard      int      // with LogicalShards, the number of the first shard that lacks them; otherwise -1
+	IsSharded  bool     // the option LogicalShards is set
+	Shard      int      // the first shard that lacks them, with LogicalShards
 }
 
 // namesShown is how many names of parameters an error lists.
@@ -29,7 +30,7 @@ func (e *UnreadyError) Error() string {
 		why = "they were ready in the first step; set FindUnused in place of StaticGraph if steps differ"
 	}
 	shard := ""
-	if e.Shard >= 0 {
+	if e.IsSharded {
 		shard, why = fmt.Sprintf(" in shard %d", e.Shard), "loop over all Shards, and call Ready for each parameter in each"
 	}
 	return fmt.Sprintf("ddp: no gradient was ready for %s%s: %s", joinNames(e.Parameters), shard, why)

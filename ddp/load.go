@@ -113,6 +113,7 @@ func (l *loading) read(path string, state any) (err error) {
 		if have := h.metadata[shardsKey]; have != "" && l.shards > 0 && have != strconv.Itoa(l.shards) {
 			return nil, fmt.Errorf("it is of a training on %.20q logical shards, and Options.LogicalShards is %d: what follows would have other bits (ReadCheckpoint takes any file)", have, l.shards)
 		}
+
 		var err error
 		if l.names, l.unmatched, err = h.match(l.tensors, &l.opts); err != nil {
 			return nil, err

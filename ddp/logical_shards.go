@@ -112,7 +112,7 @@ func (r *Reducer) checkShards() error {
 		return l.unready
 	case l.current != l.tree.high-1:
 		r.step.next = 0 // no bucket has started
-		e := &UnreadyError{Rank: r.comm.Rank(), Shard: l.current + 1}
+		e := &UnreadyError{Rank: r.comm.Rank(), IsSharded: true, Shard: l.current + 1}
 		for _, p := range r.params {
 			e.Parameters = append(e.Parameters, p.name)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ddp"
-	"github.com/goccl/goccl/internal/workload"
 )
 
 // compute is how long a rank computes the gradients of a micro-batch, on a core of its own.
@@ -24,7 +23,7 @@ func BenchmarkLogicalShards(b *testing.B) {
 		compute time.Duration
 	}{
 		{"demo", []int{64*512 + 512, 512*256 + 256, 256*10 + 10}, 2500 * time.Microsecond},
-		{"resnet50", lengthsOf("resnet50"), compute},
+		{"resnet50", resnet50(), compute},
 	} {
 		for _, c := range [][2]int{{2, 2}, {2, 8}, {4, 4}, {4, 16}, {3, 8}, {2, 6}} {
 			b.Run(fmt.Sprintf("%s/ranks=%d/shards=%d", model.name, c[0], c[1]), func(b *testing.B) {
@@ -41,15 +40,24 @@ func BenchmarkLogicalShards(b *testing.B) {
 	}
 }
 
-func lengthsOf(name string) (lengths []int) {
-	w, err := workload.Named(name)
-	if err != nil {
-		panic(err)
+// resnet50 returns the lengths of its 161 parameters, 25.6 million elements (He et al., 2016).
+func resnet50() []int {
+	lengths := []int{64 * 3 * 49, 64, 64}
+	convolution := func(in, out, size int) { lengths = append(lengths, out*in*size*size, out, out) } // with its normalization
+	in := 64
+	for stage, blocks := range []int{3, 4, 6, 3} {
+		width := 64 << stage
+		for block := range blocks {
+			convolution(in, width, 1)
+			convolution(width, width, 3)
+			convolution(width, 4*width, 1)
+			if block == 0 {
+				convolution(in, 4*width, 1)
+			}
+			in = 4 * width
+		}
 	}
-	for _, p := range w.Parameters() {
-		lengths = append(lengths, p.Elements())
-	}
-	return lengths
+	return append(lengths, 2048*1000, 1000)
 }
 
 // spin computes for about so long, if it has a core.

@@ -131,7 +131,7 @@ func (r *Reducer) copyTensors(tensors []Tensor) []Tensor {
 // beforeWrite runs before a file is written. Tests set it.
 var beforeWrite = func() {}
 
-// writeCheckpoint writes a file, and removes older ones so that no more than KeepCheckpoints remain.
+// writeCheckpoint writes a file, and removes older ones so that KeepCheckpoints remain.
 func (o *Options) writeCheckpoint(path string, state []byte, tensors []Tensor) error {
 	beforeWrite()
 	err := atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, state, o.LogicalShards) })

@@ -136,9 +136,9 @@ func (r *Reducer) completeRest(ctx context.Context) error {
 
 // unreadyParameters returns an *UnreadyError of the parameters that are not ready, nil if all are.
 func (r *Reducer) unreadyParameters() error {
-	e := &UnreadyError{Rank: r.comm.Rank(), Static: r.opts.StaticGraph, Shard: -1}
+	e := &UnreadyError{Rank: r.comm.Rank(), Static: r.opts.StaticGraph}
 	if r.logical.tree != nil {
-		e.Shard = r.logical.current
+		e.IsSharded, e.Shard = true, r.logical.current
 	}
 
 	for i, ready := range r.step.ready {

@@ -32,6 +32,7 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 	if err != nil {
 		return nil, err
 	}
+
 	shards := cmp.Or(o.shards, ranks)
 	loader := ddp.Loader[digits.Set[F]]{
 		Sampler: ddp.Sampler{Samples: trainSet.Len(), Ranks: ranks, Rank: rank, Shards: o.shards, Seed: o.seed},
@@ -49,6 +50,7 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 
 	done := &run{ranks: ranks, from: at.Epoch, total: epoch{accuracy: at.Accuracy}}
 	r.table(ranks, shards, loader.Batch)
+
 	for number := at.Epoch + 1; number <= o.epochs; number++ {
 		e := epoch{number: number, samples: shards * ddp.Sampler{Samples: trainSet.Len(), Ranks: shards}.Len()}
 		if err := trainEpoch(ctx, &e, o, reducer, loader, model); err != nil {
@@ -57,6 +59,7 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 		if err := evaluate(&e, group, model, testSet); err != nil {
 			return nil, err
 		}
+
 		if math.IsNaN(e.loss) || math.IsInf(e.loss, 0) {
 			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, e.loss, o.rate)
 		}
