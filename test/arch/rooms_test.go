@@ -93,7 +93,7 @@ var rules = []rule{
 		"a launcher starts any program and reads why its ranks failed, whatever memory they share"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi"}, nil, "the tool with the built-in algorithms and MPI is nothing more than that"},
-	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launchenv", "internal/launcher", "internal/params", "internal/workload", "cmd/goccl/internal/..."},
+	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/handshake", "internal/launchenv", "internal/launcher", "internal/params", "internal/workload", "cmd/goccl/internal/..."},
 		[]string{"github.com/alecthomas/kong", "golang.org/x/term"}, "a tool shows what the public rooms know"},
 	{"cmd/goccl/internal/inspect", []string{"transport/shm", "internal/flight", "internal/text"}, nil, "it reads what ranks have recorded"},
 	{"cmd/goccl/internal/svg", nil, nil, "a picture knows nothing of what it shows"},
