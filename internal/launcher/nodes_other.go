@@ -1,8 +1,11 @@
-//go:build !linux
+//go:build unix && !linux
 
 package launcher
 
 import "net"
 
-// limitSilence leaves to the system how long a host may not answer to what was sent to it.
-func limitSilence(*net.TCPConn) {}
+// watchHost makes a connection end when the other host has been silent for too long, unless
+// something was sent to it.
+func watchHost(conn net.Conn) {
+	_ = conn.(*net.TCPConn).SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: silence / 5, Interval: silence / 5, Count: 4})
+}

@@ -45,27 +45,24 @@ func TestFromEnvironment(t *testing.T) {
 		v    variables
 		want Config
 	}{
-		"torchrun's agent": {torchrun, Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2,
+		"torchrun's agent": {torchrun, Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2,
 			Rendezvous: &agentStore{fixed: at, key: "goccl/none/2/1"}}},
-		"of a later torch": {torchrun.with(variables{"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2,
+		"of a later torch": {torchrun.with(variables{"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2,
 			Rendezvous: &agentStore{fixed: at, key: "goccl/none/2/1", isNew: true}}},
-		"a port of rank 0": {torchrun.with(variables{"TORCHELASTIC_USE_AGENT_STORE": "False"}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2, Rendezvous: at}},
-		"by hand":          {byHand.with(variables{"GOCCL_SECRET_FILE": file}), Config{Rank: 1, Size: 2, Job: "//1", Secret: secret, Rendezvous: at}},
-		"open":             {byHand.with(variables{"GOCCL_SECRET": "none"}), Config{Rank: 1, Size: 2, Job: "//1", Rendezvous: at}},
-		"an IPv6 address":  {torchrun.with(variables{"MASTER_ADDR": "[2001:db8::1]", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2, Rendezvous: fixed{"2001:db8::1", 29500}}},
-		"loopback":         {byHand.with(variables{"MASTER_ADDR": "::1", "LOCAL_WORLD_SIZE": "1"}), Config{Rank: 1, Size: 2, Job: "//1", LocalSize: 1, IsLoopback: true, Rendezvous: fixed{"::1", 29500}}},
+		"a port of rank 0": {torchrun.with(variables{"TORCHELASTIC_USE_AGENT_STORE": "False"}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2, Rendezvous: at}},
+		"by hand":          {byHand.with(variables{"GOCCL_SECRET_FILE": file}), Config{Rank: 1, Size: 2, Job: "//1", Node: -1, Secret: secret, Rendezvous: at}},
+		"open":             {byHand.with(variables{"GOCCL_SECRET": "none"}), Config{Rank: 1, Size: 2, Job: "//1", Node: -1, Rendezvous: at}},
+		"an IPv6 address":  {torchrun.with(variables{"MASTER_ADDR": "[2001:db8::1]", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2, Rendezvous: fixed{"2001:db8::1", 29500}}},
+		"loopback":         {byHand.with(variables{"MASTER_ADDR": "::1", "LOCAL_WORLD_SIZE": "1"}), Config{Rank: 1, Size: 2, Job: "//1", Node: -1, LocalSize: 1, IsLoopback: true, Rendezvous: fixed{"::1", 29500}}},
 		"one node":         {byHand.with(variables{"MASTER_ADDR": "10.0.0.1", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "x", "TORCHELASTIC_RESTART_COUNT": "0"}), Config{Rank: 1, Size: 2, Job: "x/0/1", LocalSize: 2, IsLoopback: true, Rendezvous: fixed{loopback, 29500}}},
-		"an interface":     {torchrun.with(variables{"GLOO_SOCKET_IFNAME": "eth1,eth0", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2, Interface: "eth1", Rendezvous: at}},
-		"ours first":       {torchrun.with(variables{"GLOO_SOCKET_IFNAME": "eth1", "GOCCL_INTERFACE": "10.0.0.7", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, LocalRank: 1, LocalSize: 2, Interface: "10.0.0.7", Rendezvous: at}},
-		"nodes of goccl run": {variables{"GOCCL_SHM_NAME": "/goccl-1", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "2", "GOCCL_NODES": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
-			"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "GOCCL_SECRET": secret, launchenv.ResultVariable: dir + "/result-1"}, Config{Rank: 1, Size: 2, Job: "/goccl-1//1", Secret: secret, LocalSize: 1, Rendezvous: at}},
+		"an interface":     {torchrun.with(variables{"GLOO_SOCKET_IFNAME": "eth1,eth0", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2, Interface: "eth1", Rendezvous: at}},
+		"ours first":       {torchrun.with(variables{"GLOO_SOCKET_IFNAME": "eth1", "GOCCL_INTERFACE": "10.0.0.7", "TORCHELASTIC_USE_AGENT_STORE": ""}), Config{Rank: 3, Size: 4, Job: "none/2/1", Secret: secret, Node: 1, LocalRank: 1, LocalSize: 2, Interface: "10.0.0.7", Rendezvous: at}},
+		"nodes of goccl run": {variables{"GOCCL_SHM_NAME": "/goccl-1", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "2", "GOCCL_NODES": "2", "GROUP_RANK": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
+			"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "GOCCL_SECRET": secret, launchenv.ResultVariable: dir + "/result-1"}, Config{Rank: 1, Size: 2, Job: "/goccl-1//1", Secret: secret, Node: 1, LocalSize: 1, Rendezvous: at}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := fromEnvironment(t, c.v)
 			require.NoError(t, err)
-			build, err := launchenv.Build()
-			require.NoError(t, err)
-			c.want.Memory, c.want.Facts = memoryOfHost(), []Fact{{"build of the program", build}}
 			require.Equal(t, &c.want, got)
 		})
 	}

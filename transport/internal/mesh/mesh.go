@@ -2,13 +2,11 @@ package mesh
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/goccl/goccl/internal/handshake"
@@ -17,14 +15,10 @@ import (
 
 // Mesh is the connections of a rank to all others.
 type Mesh struct {
-	Rank, Size int
-	// Node is, by rank, the number of its node: ranks of one node can share memory. Nodes count from 0
-	// in the order of their lowest ranks.
-	Node []int
 	// Hosts are the names of the ranks' hosts.
 	Hosts []string
-	// Conns are the connections to each peer, by peer and lane; nil for this rank. Ranks of one node
-	// have a single lane.
+	// Conns are the connections to each rank; nil for this rank. There are two to one of another node
+	// (by the second, hosts see whether the other one is there), else one.
 	Conns [][]net.Conn
 }
 
@@ -45,26 +39,18 @@ func (m *Mesh) Close() error {
 type Config struct {
 	Rank, Size int
 	Job        string // names the job and the attempt; the same on all ranks
+	Build      string // of the program; the same on all ranks
 	Rendezvous Rendezvous
 	Secret     string // known to the job's ranks only; "": there is none
 	IsLoopback bool   // the ranks listen at addresses that only processes of this host reach
 	// Interface is the name of a network interface, or an address of this host, at which this rank
 	// listens and from which it dials; "" leaves that to the routes.
 	Interface string
-	// Memory is equal on ranks that can share memory.
-	Memory string
+	// Node is the number of this rank's node, as its launcher counts; -1 if it does not.
+	Node int
 	// LocalRank is this rank's number among the LocalSize ranks of its node, which are consecutive.
 	// They tell the host of a rank that has not come; LocalSize is 0 if they are not known.
 	LocalRank, LocalSize int
-	Lanes                int // connections of each pair of ranks on two nodes
-	// Facts are what all ranks must have in common, such as the build of the program.
-	Facts []Fact
-}
-
-// Fact is something that all ranks must have in common.
-type Fact struct {
-	Name  string // a noun, as in "another build"
-	Value string
 }
 
 // Purposes of connections.
@@ -80,13 +66,9 @@ type joining struct {
 	host     string
 	from     net.IP // from which it dials, or nil
 	listener *handshake.Listener
-	root     string // the address of rank 0
-	joins    chan net.Conn
-	ended    chan struct{} // closed when Connect returns
-
-	mu      sync.Mutex
-	links   []link // that were dialed by others and not taken yet
-	changed chan struct{}
+	root     string    // the address of rank 0
+	links    chan link // that others have dialed, perhaps before this rank knows its session
+	leader   *leader   // used by rank 0
 }
 
 // link is a connection that another rank has dialed.
@@ -97,82 +79,95 @@ type link struct {
 
 // Connect connects this rank with all others. It returns when all are connected, or fails on all,
 // at the latest when ctx ends.
-func Connect(ctx context.Context, c *Config) (*Mesh, error) {
-	j := &joining{
-		Config: c, begin: time.Now(), joins: make(chan net.Conn), ended: make(chan struct{}), changed: make(chan struct{}, 1),
-	}
+func Connect(ctx context.Context, c *Config) (m *Mesh, err error) {
+	j := &joining{Config: c, begin: time.Now(), links: make(chan link, 4*c.Size)}
+	j.leader = newLeader(j)
 	j.host, _ = os.Hostname() // "" is a name as well
-	m, err := j.connect(ctx)
-	close(j.ended)
-	if j.listener != nil {
-		err = errors.Join(err, j.listener.Close())
+	if j.Interface != "" && !j.IsLoopback {
+		j.from, err = interfaceAddress(j.Interface)
 	}
-	for _, l := range j.links {
-		_ = l.Close() // of a rank that has failed
+	if err == nil {
+		m, err = j.connect(ctx)
 	}
-
 	if err != nil {
 		return nil, fmt.Errorf("rank %d of %d, on host %s: %w", c.Rank, c.Size, j.host, err)
 	}
 	return m, nil
 }
 
+// connect makes the connection to rank 0, and by that all others. Rank 0 has one to itself.
 func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
-	if j.Interface != "" && !j.IsLoopback {
-		if j.from, err = interfaceAddress(j.Interface); err != nil {
-			return nil, err
+	var root net.Conn
+	var l net.Listener
+	if j.Rank == 0 {
+		l, err = j.Rendezvous.Listen(ctx, j.listenAddress)
+	} else if root, err = j.reach(ctx); err == nil {
+		address := root.LocalAddr().(*net.TCPAddr)
+		if l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: address.IP, Zone: address.Zone}); err != nil {
+			_ = root.Close() // rank 0 notices
 		}
 	}
-	if j.Rank == 0 {
-		return j.lead(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return j.follow(ctx)
+
+	j.listener = handshake.Serve(l, j.Secret, j.accept)
+	if j.Rank == 0 {
+		var served net.Conn
+		served, root = net.Pipe()
+		j.leader.running.Go(func() { j.leader.serve(served) })
+	}
+	m, err = j.join(ctx, root)
+	if j.Rank == 0 {
+		j.leader.refuseLate(ctx)
+	}
+
+	_, _ = root.Close(), j.listener.Close() // nothing more is sent
+	if j.Rank == 0 {
+		j.leader.end()
+	}
+	for {
+		select {
+		case l := <-j.links: // of a rank that has failed
+			_ = l.Close()
+		default:
+			return m, err
+		}
+	}
 }
 
 // accept takes a connection that has made its handshake.
 func (j *joining) accept(conn net.Conn, o handshake.Opening) {
 	switch {
-	case o.To != uint32(j.Rank):
-		_ = conn.Close() // it looks for another rank that had this address
+	case o.To != uint32(j.Rank): // it looks for another rank that had this address
 	case o.Purpose == purposeLink:
-		j.addLink(link{conn, o})
+		select {
+		case j.links <- link{conn, o}:
+			return
+		default: // those are too many
+		}
 	case o.Purpose == purposeJoin && j.Rank == 0:
-		go j.handOver(conn)
-	default: // a launcher
-		_ = conn.Close()
+		j.leader.running.Go(func() { j.leader.serve(conn) })
+		return
 	}
-}
-
-// handOver gives the connection of a rank that wants to join to the goroutine of rank 0.
-func (j *joining) handOver(conn net.Conn) {
-	select {
-	case j.joins <- conn:
-	case <-j.ended:
-		_ = conn.Close()
-	}
-}
-
-// newSession names an attempt to connect the ranks.
-func newSession() (s [16]byte) {
-	_, _ = rand.Read(s[:]) // never fails
-	return s
+	_ = conn.Close() // also that of a launcher
 }
 
 // listenAddress is where this rank listens, at any port.
 func (j *joining) listenAddress(port int) string {
-	switch {
-	case j.from != nil && !j.IsLoopback:
-		return net.JoinHostPort(j.from.String(), strconv.Itoa(port))
-	case j.IsLoopback:
-		return net.JoinHostPort(loopback, strconv.Itoa(port))
+	host := ""
+	if j.IsLoopback {
+		host = loopback
+	} else if j.from != nil {
+		host = j.from.String()
 	}
-	return ":" + strconv.Itoa(port)
+	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // loopback is where a job listens that is on one host, or has no secret.
 const loopback = "127.0.0.1"
 
-// endOf returns why ctx has ended.
+// endOf returns why ctx has ended, nil if it has not.
 func (j *joining) endOf(ctx context.Context) error {
 	err := transport.ContextError(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

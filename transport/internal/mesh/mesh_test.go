@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -37,7 +36,7 @@ func configs(t *testing.T, size int) []*Config {
 	for rank := range all {
 		all[rank] = &Config{
 			Rank: rank, Size: size, Job: "job/1", Rendezvous: fixed{loopback, port}, Secret: secret, IsLoopback: true,
-			Memory: fmt.Sprint("node ", rank/2), Lanes: 2, Facts: []Fact{{"build", "b1"}},
+			Node: rank / 2, Build: "b1",
 		}
 	}
 	return all
@@ -46,7 +45,8 @@ func configs(t *testing.T, size int) []*Config {
 // result is what Connect has returned.
 type result struct {
 	*Mesh
-	err error
+	rank int
+	err  error
 }
 
 // connectAll connects ranks at the same time, each with a delay.
@@ -61,6 +61,7 @@ func connectAll(ctx context.Context, configs []*Config, delay func(rank int) tim
 			if delay != nil {
 				time.Sleep(delay(i))
 			}
+			results[i].rank = c.Rank
 			results[i].Mesh, results[i].err = Connect(ctx, c)
 		})
 	}
@@ -82,7 +83,7 @@ func exchange(t *testing.T, meshes []result) {
 		require.NoError(t, m.err)
 		for peer, lanes := range m.Conns {
 			for lane, conn := range lanes {
-				_, err := conn.Write([]byte{byte(m.Rank), byte(peer), byte(lane)})
+				_, err := conn.Write([]byte{byte(m.rank), byte(peer), byte(lane)})
 				require.NoError(t, err)
 			}
 		}
@@ -93,7 +94,7 @@ func exchange(t *testing.T, meshes []result) {
 				got := make([]byte, 3)
 				_, err := io.ReadFull(conn, got)
 				require.NoError(t, err)
-				require.Equal(t, []byte{byte(peer), byte(m.Rank), byte(lane)}, got)
+				require.Equal(t, []byte{byte(peer), byte(m.rank), byte(lane)}, got)
 			}
 		}
 	}
@@ -108,8 +109,8 @@ func TestConnect(t *testing.T) {
 		results := connectAll(bounded(t), all, nil)
 		for rank, m := range results {
 			require.NoError(t, m.err)
-			require.Equal(t, rank, m.Rank)
-			require.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}[:size], m.Node)
+			require.Len(t, m.Hosts, size)
+			require.Len(t, m.Conns, size)
 			for peer, lanes := range m.Conns {
 				switch {
 				case peer == rank:
@@ -180,9 +181,7 @@ func TestMisfits(t *testing.T) {
 		parts  []string
 	}{
 		"another size":            {func(c *Config) { c.Size = 3 }, []string{"rank 2 on host ", " is one of 3 ranks, and rank 0 on host ", " one of 4: give all the same WORLD_SIZE"}},
-		"another build":           {func(c *Config) { c.Facts[0].Value = "b2" }, []string{"has another build than rank 0 on host ", ": b2, not b1"}},
-		"another configuration":   {func(c *Config) { c.Lanes = 3 }, []string{"has another number of lanes than rank 0", ": 3, not 2"}},
-		"another version":         {func(c *Config) { c.Facts = nil }, []string{"has another version of goccl than rank 0"}},
+		"another build":           {func(c *Config) { c.Build = "b2" }, []string{"has another build of the program than rank 0 on host ", ": b2, not b1"}},
 		"a rank that is there":    {func(c *Config) { c.Rank = 1 }, []string{"two processes say they are rank 1, one on host ", "give each a rank of its own"}},
 		"a rank beyond the ranks": {func(c *Config) { c.Rank = 4 }, []string{"rank 4 on host ", "is none of the 4 ranks"}},
 	} {
@@ -274,8 +273,7 @@ func TestLostRank(t *testing.T) {
 		conn, err = handshake.Dial(t.Context(), address, nil, secret, handshake.Opening{Purpose: purposeJoin, From: 1})
 		return err == nil
 	}, time.Minute, time.Millisecond)
-	j := &joining{Config: all[1], host: "elsewhere"}
-	require.NoError(t, (&peer{conn, 0}).send(&message{Member: j.member()}))
+	require.NoError(t, send(conn, &message{Member: &member{Rank: 1, Size: 3, Job: "job/1", Build: "b1", Host: "elsewhere"}}))
 	require.NoError(t, conn.Close())
 	err := <-errs
 	lost, ok := errors.AsType[*transport.PeerLostError](err)
@@ -317,7 +315,7 @@ func TestSecondJob(t *testing.T) {
 
 	m, err := Connect(ctx, first[2]) // the first job does not mind
 	require.NoError(t, err)
-	exchange(t, append(<-results, result{m, nil}))
+	exchange(t, append(<-results, result{m, 2, nil}))
 }
 
 // TestStrangersDoNotDisturb floods all ports of a job that joins.
@@ -367,7 +365,7 @@ func TestRandomJoins(t *testing.T) {
 		case 1:
 			all[culprit].Size = size + 1
 		case 2:
-			all[culprit].Facts = []Fact{{"build", "b3"}}
+			all[culprit].Build = "b3"
 		case 3:
 			time.AfterFunc(time.Duration(random.IntN(20))*time.Millisecond, give)
 		}

@@ -1,10 +1,8 @@
 package mesh
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
-	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // message is what rank 0 and another rank send each other; one of the fields is set.
@@ -29,13 +26,13 @@ type member struct {
 	Rank      int    `json:"rank"`
 	Size      int    `json:"size"`
 	Job       string `json:"job"`
+	Build     string `json:"build"`
 	PID       int    `json:"pid"`
 	Host      string `json:"host"`
 	Address   string `json:"address"` // at which it listens
-	Memory    string `json:"memory"`
+	Node      int    `json:"node"`
 	LocalRank int    `json:"local_rank"`
 	LocalSize int    `json:"local_size"`
-	Facts     []Fact `json:"facts"`
 }
 
 // table is all members, by rank, and the session that they make.
@@ -46,37 +43,7 @@ type table struct {
 
 // member describes this rank.
 func (j *joining) member() *member {
-	m := &member{
-		Rank: j.Rank, Size: j.Size, Job: j.Job, PID: os.Getpid(), Host: j.host, Memory: j.Memory,
-		LocalRank: j.LocalRank, LocalSize: j.LocalSize, Facts: append([]Fact{{"number of lanes", fmt.Sprint(j.Lanes)}}, j.Facts...),
-	}
-	if j.listener != nil {
-		m.Address = j.listener.Addr().String()
-	}
-	return m
-}
-
-// failureOf returns this rank's error as a failure, in the form in which it reaches all ranks.
-func (j *joining) failureOf(err error) *transport.Failure {
-	f := groupsync.JoinFailure(j.Rank, err)
-	f.Cause = err
-	return f
-}
-
-// errorOf returns a failure as the error of a rank. Its Reason is what else is known.
-func errorOf(f *transport.Failure, rank int) (err error) {
-	switch {
-	case f == nil:
-		return nil
-	case f.Kind == transport.FailureAborted && f.By == rank:
-		err = cmp.Or(f.Cause, errors.New(f.Text))
-	default:
-		err = groupsync.JoinError(f)
-	}
-	if f.Reason != "" {
-		err = fmt.Errorf("%w; %s", err, f.Reason)
-	}
-	return err
+	return &member{j.Rank, j.Size, j.Job, j.Build, os.Getpid(), j.host, j.listener.Addr().String(), j.Node, j.LocalRank, j.LocalSize}
 }
 
 // sendTime bounds how long a message may take to leave this process.
@@ -85,27 +52,16 @@ const sendTime = 5 * time.Second
 // maxMessage bounds a message. A table has about 200 bytes for each rank.
 const maxMessage = 16 << 20
 
-// peer is a connection over which messages are sent.
-type peer struct {
-	net.Conn
-	rank int // at the other end; -1 before it has said so
-}
-
 // send sends a message.
-func (p *peer) send(m *message) error {
-	if m.Failure != nil {
-		f := *m.Failure
-		f.Cause = nil // it does not leave the process
-		m = &message{Failure: &f}
-	}
+func send(conn net.Conn, m *message) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	if err := p.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
 		return err
 	}
-	_, err = p.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...))
+	_, err = conn.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...))
 	return err
 }
 
@@ -129,26 +85,4 @@ func receive(r io.Reader) (*message, error) {
 		return nil, fmt.Errorf("a message that is none: %w", err)
 	}
 	return m, nil
-}
-
-// event is a message, or the end of a connection.
-type event struct {
-	*peer
-	*message
-	err error
-}
-
-// readAll passes on what comes over a connection, until it ends or nobody wants more.
-func (p *peer) readAll(events chan<- event, ended <-chan struct{}) {
-	for {
-		m, err := receive(p)
-		select {
-		case events <- event{p, m, err}:
-		case <-ended:
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
 }

@@ -47,10 +47,6 @@ func runRank() error {
 	if err != nil {
 		return err
 	}
-	c.Lanes = 2
-	if ns, err := os.Readlink("/proc/self/ns/net"); err == nil {
-		c.Memory += ns // nodes share this machine's memory
-	}
 	limit, err := time.ParseDuration(os.Getenv("TEST_MESH_LIMIT"))
 	if err != nil {
 		limit = time.Minute
@@ -65,7 +61,7 @@ func runRank() error {
 	var errs []error
 	for _, lanes := range m.Conns {
 		for lane, conn := range lanes {
-			_, err := conn.Write([]byte{byte(m.Rank), byte(lane)})
+			_, err := conn.Write([]byte{byte(c.Rank), byte(lane)})
 			errs = append(errs, err)
 		}
 	}
@@ -78,7 +74,7 @@ func runRank() error {
 			}
 		}
 	}
-	fmt.Printf("rank %d of %d, on nodes %v, at %v, by %T\n", m.Rank, m.Size, m.Node, m.Conns[(m.Rank+m.Size/2)%m.Size][0].LocalAddr(), c.Rendezvous)
+	fmt.Printf("rank %d of %d, of node %d, at %v, by %T\n", c.Rank, c.Size, c.Node, m.Conns[(c.Rank+c.Size/2)%c.Size][0].LocalAddr(), c.Rendezvous)
 	if os.Getenv("RANK") == os.Getenv("TEST_MESH_FAILS") {
 		return errors.New("out of luck")
 	}
@@ -167,7 +163,7 @@ func runByHand(t *testing.T, nodes []node, v variables, without ...int) (outs []
 		if len(without) > 0 && without[0] == rank {
 			continue
 		}
-		c, out := nodes[rank/2].command(bounded(t), variables{"RANK": fmt.Sprint(rank), "WORLD_SIZE": fmt.Sprint(2 * len(nodes)), "LOCAL_RANK": fmt.Sprint(rank % 2), "LOCAL_WORLD_SIZE": "2",
+		c, out := nodes[rank/2].command(bounded(t), variables{"RANK": fmt.Sprint(rank), "WORLD_SIZE": fmt.Sprint(2 * len(nodes)), "LOCAL_RANK": fmt.Sprint(rank % 2), "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": fmt.Sprint(rank / 2),
 			"MASTER_ADDR": nodes[0].v4, "MASTER_PORT": "29517", "GOCCL_SECRET": secret}.with(v), self)
 		commands, buffers = append(commands, c), append(buffers, out)
 	}
@@ -184,7 +180,7 @@ func TestNodesByHand(t *testing.T) {
 		outs, errs := runByHand(t, nodes, v)
 		for rank, out := range outs {
 			require.NoError(t, errs[rank], out)
-			require.Contains(t, out, fmt.Sprintf("rank %d of 6, on nodes [0 0 1 1 2 2], at ", rank))
+			require.Contains(t, out, fmt.Sprintf("rank %d of 6, of node %d, at ", rank, rank/2))
 			if v["MASTER_ADDR"] == nodes[0].v6 {
 				require.Contains(t, out, nodes[rank/2].v6)
 			} else {
@@ -241,7 +237,7 @@ func TestNodesOfTorchrun(t *testing.T) {
 		errs := runAll(commands)
 		for i, out := range outs {
 			require.NoError(t, errs[i], out)
-			require.Contains(t, out.String(), " of 4, on nodes [0 0 1 1], at "+nodes[i].v4, rendezvous[0])
+			require.Contains(t, out.String(), fmt.Sprintf(" of 4, of node %d, at %s", i, nodes[i].v4), rendezvous[0])
 			if rendezvous[0] == "--master_addr" {
 				require.Contains(t, out.String(), "by *mesh.agentStore")
 			}
@@ -268,7 +264,7 @@ func TestNodesOfGocclRun(t *testing.T) {
 		_ = runAll(commands)
 		for i, c := range commands {
 			require.Equal(t, status, c.ProcessState.ExitCode(), outs[i])
-			require.Contains(t, outs[i].String(), " of 4, on nodes [0 0 1 1], at "+nodes[i].v4)
+			require.Contains(t, outs[i].String(), fmt.Sprintf(" of 4, of node %d, at %s", i, nodes[i].v4))
 		}
 		if status != 0 {
 			require.Contains(t, outs[0].String(), "rank "+fails+" (node "+string(rune('0'+fails[0]/'2'))+", host "+nodes[fails[0]/'2'].name+", pid ")
