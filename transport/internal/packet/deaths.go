@@ -20,13 +20,14 @@ func newDeaths(size int) deaths {
 	return deaths{isDead: make([]interleave.Bool, size), pids: make([]int, size)}
 }
 
-// watchRank watches a rank if it is of this process's host.
-func (d *deaths) watchRank(rank int, h, here host) {
+// watchRank notes a rank's process. If the wire does not report dead processes, isSilent, it is
+// watched if it is of this process's host.
+func (d *deaths) watchRank(rank int, h, here host, isSilent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	isKnown := d.pids[rank] != 0
 	d.pids[rank] = h.pid
-	if !isKnown && h.pid != os.Getpid() && h.sharesPIDs(here) && !d.watched.add(rank, h.pid) {
+	if isSilent && !isKnown && h.pid != os.Getpid() && h.sharesPIDs(here) && !d.watched.add(rank, h.pid) {
 		d.isDead[rank].Store(true)
 	}
 }

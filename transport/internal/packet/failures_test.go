@@ -105,7 +105,7 @@ func TestDeathWhileLeaving(t *testing.T) {
 	require.NoError(t, err)
 	there := here
 	there.pid = child.Process.Pid
-	all[1].deaths.watchRank(2, there, here)
+	all[1].deaths.watchRank(2, there, here, true)
 	var leaving sync.WaitGroup
 	for _, p := range all[:2] {
 		leaving.Go(func() {

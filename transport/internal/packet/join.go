@@ -171,7 +171,9 @@ func (p *Process) JoinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		if hosts[rank], err = parseHost(description); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: rank %d said of its host %w", p.name, rank, err), ep.Close(), ep.Free())
 		}
-		p.deaths.watchRank(rank, hosts[rank], hosts[ep.Rank()])
+	}
+	for rank, h := range hosts { // this process's is known only now
+		p.deaths.watchRank(rank, h, hosts[ep.Rank()], p.awaiter == nil)
 	}
 
 	n := findNodes(p.name, hosts, ep.Rank())
