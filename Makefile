@@ -31,7 +31,7 @@ gorgonia: ## vet and test examples/gorgonia, a module of its own; downloads and 
 LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|DocumentedCode|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Bugs|Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
+SHORT = ^Test(Bugs|KernelsByTCP|Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
 
 # Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
 PACKAGES_AT_ONCE = $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)))
@@ -50,8 +50,12 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
+# What holds between processes that share memory, and between nodes.
+BY_TCP = ByTCP|Killed|RandomPrograms|Same|Mistake|Configuration|Refusal|Departures|Outcomes|Stopped
+
 nodes: ## let ranks and launchers of several nodes find each other, in network namespaces, as root (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
 	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' ./transport/internal/mesh
+	$(GO) test -count=1 -timeout 20m ./test/processes -tcp -kills 64 -programs 60 -run '$(BY_TCP)'
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)

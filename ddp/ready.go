@@ -68,8 +68,6 @@ func (r *Reducer) checkReady(parameter int) error {
 
 	r.begin()
 	switch {
-	case r.logical.tree != nil && r.logical.current < r.logical.tree.low:
-		return invalid("ddp.Ready", "parameter %q was ready outside a loop over Shards, which Options.LogicalShards needs", r.params[parameter].name)
 	case !r.step.ready[parameter]:
 		return nil
 	case r.unused.outside[parameter]:
@@ -121,14 +119,9 @@ func (r *Reducer) putZeros(parameter int) {
 func (r *Reducer) complete(parameter int) {
 	r.step.ready[parameter] = true
 	r.buckets[r.params[parameter].bucket].pending--
-	for r.logical.unready == nil && r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
-		b := &r.buckets[r.step.next]
+	for r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
 		r.step.next++
-		if r.logical.isBeforeLast() {
-			b.add(r.logical.current)
-		} else {
-			r.start(b)
-		}
+		r.start(&r.buckets[r.step.next-1])
 	}
 }
 
@@ -150,10 +143,7 @@ func (r *Reducer) start(b *bucket) {
 		}
 	}()
 	op := ccl.Avg
-	switch {
-	case r.logical.tree != nil:
-		op = ccl.AvgOf(r.logical.tree.shards)
-	case r.sumsGradients():
+	if r.sumsGradients() {
 		op = ccl.Sum
 	}
 	b.work = b.start(op)

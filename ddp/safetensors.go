@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -33,7 +32,6 @@ const (
 	versionKey  = "goccl.checkpoint"
 	stateKey    = "goccl.state"
 	hashKey     = "goccl.sha256" // of the state and the data
-	shardsKey   = "goccl.logical_shards"
 	version     = "1"
 )
 
@@ -78,8 +76,8 @@ func isShapeOf(shape []int, elements int) bool {
 	return n == elements && (n > 0 || slices.Contains(shape, 0))
 }
 
-func writeTensors(w io.Writer, tensors []Tensor, state []byte, shards int) error {
-	text, err := writeHeader(tensors, state, shards)
+func writeTensors(w io.Writer, tensors []Tensor, state []byte) error {
+	text, err := writeHeader(tensors, state)
 	if err != nil {
 		return err
 	}
@@ -99,7 +97,7 @@ func writeTensors(w io.Writer, tensors []Tensor, state []byte, shards int) error
 	return out.Flush()
 }
 
-func writeHeader(tensors []Tensor, state []byte, shards int) ([]byte, error) {
+func writeHeader(tensors []Tensor, state []byte) ([]byte, error) {
 	all, err := entries(tensors)
 	if err != nil {
 		return nil, err
@@ -112,13 +110,9 @@ func writeHeader(tensors []Tensor, state []byte, shards int) ([]byte, error) {
 		}
 	}
 
-	metadata := map[string]string{
+	header := map[string]any{metadataKey: map[string]string{
 		formatKey: format, versionKey: version, stateKey: string(state), hashKey: hex.EncodeToString(sum.Sum(nil)),
-	}
-	if shards > 0 {
-		metadata[shardsKey] = strconv.Itoa(shards)
-	}
-	header := map[string]any{metadataKey: metadata}
+	}}
 	for name, e := range all {
 		header[name] = e
 	}

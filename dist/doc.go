@@ -21,8 +21,9 @@
 // A launcher (goccl run, torchrun, mpirun, mpiexec or srun) starts the ranks of the same
 // program as processes. Each process then hosts one rank, whether it calls Spawn or not;
 // the launcher's environment variables give the rank and the number of ranks. Ranks of one
-// node connect through shared memory; ranks of several nodes through MPI, if the program
-// imports github.com/goccl/goccl/transport/mpi and an MPI launcher has started them.
+// node connect through shared memory; ranks of several nodes by TCP, with MASTER_ADDR, MASTER_PORT
+// and a secret, or through MPI, if the program imports github.com/goccl/goccl/transport/mpi and an
+// MPI launcher has started them.
 //
 // The first launcher whose variables are all set wins: goccl run (GOCCL_SHM_*), torchrun, torch's
 // env://, Open MPI, PMI, Slurm; docs/reference/processes.md lists them. [IsLaunched] reports the

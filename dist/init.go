@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/tcp"
 )
 
 // InitOption is an option of InitProcessGroup. Later options override earlier ones.
@@ -111,7 +112,7 @@ func ignore(format string, n int) InitOption {
 //
 // The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by
 // name that the program links and that detects itself: shm if a launcher started the ranks as
-// processes of one node, mpi on several nodes, local if they are goroutines. A transport that an
+// processes of one node, mpi or tcp on several, local if they are goroutines. A transport that an
 // option or GOCCL_TRANSPORT names is checked before anything is loaded. A rank whose own
 // arguments or configuration are wrong still waits for the others, within the timeout, to tell
 // them.
@@ -197,7 +198,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		}
 		return nil, err
 	}
-	o.logFindings(r, settings)
+	o.logFindings(r, settings, medium.Name)
 	if r.job.launched != nil {
 		_ = launchenv.SendBuild(os.Getenv) // a launcher that does not learn it cannot warn
 	}
@@ -222,9 +223,12 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 }
 
 // logFindings logs the options that are ignored, and what is odd about the configuration.
-func (o *initOptions) logFindings(r *rank, settings *config.Settings) {
+func (o *initOptions) logFindings(r *rank, settings *config.Settings, medium string) {
 	if o.logger == nil {
 		return
+	}
+	if l := r.job.launched; l != nil && l.Apart != "" && medium == tcp.Name && launchenv.IsOpen(os.Getenv) {
+		o.logger.Warn("dist: GOCCL_SECRET=none: whoever reaches a rank while the ranks connect may join the job", "rank", r.number)
 	}
 	for _, option := range o.ignored {
 		o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn or the launcher decide",

@@ -419,9 +419,9 @@ func TestLauncherErrors(t *testing.T) {
 		"no key": {variables{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
 			"this process is rank 1 of 3 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3), but they do not identify the job and its nodes: ",
 			new(*dist.MissingConfigurationError)},
-		"two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}),
-			`transport "shm" is not available: this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3), and by LOCAL_WORLD_SIZE=2 only `,
-			new(*dist.BackendNotAvailableError)},
+		"two nodes": {twoNodes,
+			`transport "tcp": this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3), and by LOCAL_WORLD_SIZE=2 only 2 of them are on this node: without a secret, `,
+			new(*dist.MissingConfigurationError)},
 		"no such rank": {ours.with(variables{"GOCCL_SHM_RANK": "3"}), `initialization of "ccl" failed: GOCCL_SHM_RANK=3 and GOCCL_SHM_SIZE=3 contradict each other: `,
 			new(*dist.InitializationFailedError)},
 	} {

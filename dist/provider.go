@@ -14,6 +14,7 @@ import (
 	// Registers the transport of goroutines.
 	_ "github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
+	"github.com/goccl/goccl/transport/tcp"
 )
 
 // auto chooses the transport by what the ranks are.
@@ -36,8 +37,8 @@ func (j *job) described() *transport.Job {
 }
 
 // choose returns the named transport, for "auto" the first that is for the ranks of the job. If
-// there is none, the error of "auto" is the one of shm, which connects processes in every
-// program.
+// there is none, the error of "auto" is the one of shm or, on several nodes, of tcp, which connect
+// processes in every program.
 func (j *job) choose(name string) (transport.Provider, error) {
 	described := j.described()
 	if name == auto {
@@ -46,7 +47,9 @@ func (j *job) choose(name string) (transport.Provider, error) {
 				return p, nil
 			}
 		}
-		name = shm.Name
+		if name = shm.Name; described.Apart != "" {
+			name = tcp.Name
+		}
 	}
 
 	p, err := transport.Lookup(name)

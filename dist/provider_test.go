@@ -146,7 +146,7 @@ func TestOutsidersJoinFails(t *testing.T) {
 }
 
 // rank 1 of 3, of which 2 are on this node.
-var twoNodes = torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"})
+var twoNodes = torchrun.with(variables{"LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1"})
 
 // Ranks on several nodes are those of a transport that detects them; without one they are an error
 // (TestLauncherErrors).
@@ -210,8 +210,8 @@ func TestRequestedTransport(t *testing.T) {
 		as   any
 		text string
 	}{
-		"foobar":  {new(*dist.InvalidBackendError), `environment: GOCCL_TRANSPORT: unknown transport "foobar"; use one of auto, shm, local, faraway, shapes`},
-		"tcp":     {new(*dist.BackendNotAvailableError), `environment: GOCCL_TRANSPORT: transport "tcp" is not available: this program links no package that provides it, and goccl has none yet: the name is reserved (available: local, shapes)`},
+		"foobar":  {new(*dist.InvalidBackendError), `environment: GOCCL_TRANSPORT: unknown transport "foobar"; use one of auto, tcp, shm, local, faraway, shapes`},
+		"tcp":     {new(*dist.MissingConfigurationError), `environment: GOCCL_TRANSPORT: transport "tcp" connects processes, and no launcher started this one as one of several ranks: `},
 		"mpi":     {new(*dist.BackendNotAvailableError), `environment: GOCCL_TRANSPORT: transport "mpi" is not available: this program links no package that provides it; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi" (available: local, shapes)`},
 		"faraway": {new(*dist.MissingConfigurationError), "environment: GOCCL_TRANSPORT: FARAWAY is not set"},
 		"local":   {new(*dist.ConfigError), "missing.yaml: cannot read the configuration"},
@@ -240,13 +240,13 @@ func TestRequestedTransport(t *testing.T) {
 // A transport of the file that cannot be had is an error at its line.
 func TestUnavailableTransportOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ccl.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("version: 1\ndefaults:\n  transport: tcp\n  algorithm: direct\nalgorithms: {direct: {module: direct}}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\ndefaults:\n  transport: mpi\n  algorithm: direct\nalgorithms: {direct: {module: direct}}\n"), 0o600))
 	err := dist.InitProcessGroup("ccl", dist.WithConfigFile(file))
 	unavailable, ok := errors.AsType[*dist.BackendNotAvailableError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, "tcp", unavailable.Requested)
+	require.Equal(t, "mpi", unavailable.Requested)
 	mistake, ok := errors.AsType[*dist.ConfigError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "defaults.transport", mistake.Key)
-	require.ErrorContains(t, err, `initialization of "ccl" failed: `+file+`:3:14: defaults.transport: transport "tcp" is not available: `)
+	require.ErrorContains(t, err, `initialization of "ccl" failed: `+file+`:3:14: defaults.transport: transport "mpi" is not available: `)
 }

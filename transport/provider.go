@@ -121,8 +121,6 @@ func Lookup(name string) (Provider, error) {
 
 	reason := "this program links no package that provides it"
 	switch name {
-	case "tcp":
-		reason += ", and goccl has none yet: the name is reserved"
 	case "mpi":
 		reason += `; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi"`
 	default:

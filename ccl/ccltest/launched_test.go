@@ -20,7 +20,6 @@ import (
 	"github.com/goccl/goccl/algorithms/grid"
 	"github.com/goccl/goccl/algorithms/hierarchical"
 	"github.com/goccl/goccl/algorithms/mpi"
-	"github.com/goccl/goccl/algorithms/pairwise"
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/algorithms/tree"
 	"github.com/goccl/goccl/ccl"
@@ -28,6 +27,7 @@ import (
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 	_ "github.com/goccl/goccl/transport/mpi"
+	_ "github.com/goccl/goccl/transport/tcp"
 )
 
 // Variables of a process that a launcher has started as a rank. It makes the suite's calls instead of running tests: package
@@ -61,7 +61,6 @@ var launchedKernels = []struct {
 	opts      []Option
 }{
 	{direct.Algorithm, []Option{RankOrdered()}},
-	{pairwise.Algorithm, nil},
 	{ring.Algorithm, nil},
 	{ring.Algorithm, []Option{Params("chunk: 64")}},
 	{tree.Algorithm, nil},
@@ -99,19 +98,19 @@ type process struct {
 	levels   int
 }
 
-// launched makes the calls of all algorithms, each in a new group of all ranks that MPI connects, and in a group of some of them. Where
+// launched makes the calls of all algorithms, each in a new group of all ranks that MPI or TCP connects, and in a group of some of them. Where
 // all of those are on one node, shared memory connects them.
 func launched() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	p := &process{ctx: ctx}
 	var err error
-	if p.provider, err = transport.Lookup("mpi"); err != nil {
+	if p.provider, err = transport.Lookup(cmp.Or(os.Getenv("GOCCL_TRANSPORT"), "mpi")); err != nil {
 		return err
 	}
 	p.job.Launched, p.job.Origin = true, "its launcher counts differently"
 	for variable, number := range map[string]*int{
-		cmp.Or(named("OMPI_COMM_WORLD_RANK"), "PMI_RANK"): &p.job.Rank, cmp.Or(named("OMPI_COMM_WORLD_SIZE"), "PMI_SIZE"): &p.job.Size,
+		cmp.Or(named("GOCCL_SHM_RANK"), named("OMPI_COMM_WORLD_RANK"), "PMI_RANK"): &p.job.Rank, cmp.Or(named("GOCCL_SHM_SIZE"), named("OMPI_COMM_WORLD_SIZE"), "PMI_SIZE"): &p.job.Size,
 		callsVariable: &p.calls, levelsVariable: &p.levels,
 	} {
 		if *number, err = strconv.Atoi(os.Getenv(variable)); err != nil {
@@ -166,7 +165,7 @@ func (p *process) run(s *subject) error {
 		return err
 	}
 	whole := eps[0]
-	if whole.Name() != "mpi" {
+	if whole.Name() != p.provider.Name {
 		return fmt.Errorf("transport %s connects the ranks", whole.Name())
 	}
 	pick := upsideDown(whole.Size())
@@ -202,7 +201,7 @@ func (p *process) makeCalls(s *subject, ep transport.Endpoint, most int) error {
 	if err != nil {
 		return err
 	}
-	if n == p.job.Size && ep.Name() == "mpi" && (comm.Nodes() != p.levels || !native) {
+	if n == p.job.Size && ep.Name() == p.provider.Name && (comm.Nodes() != p.levels || native != (ep.Name() == "mpi")) {
 		return fmt.Errorf("a group on %d nodes instead of %d, with collectives: %v", comm.Nodes(), p.levels, native)
 	}
 	for _, kernel := range s.kernels() {

@@ -115,7 +115,7 @@ func learn(o options, out io.Writer) error {
 				return err
 			}
 		}
-		r.result(runs)
+		r.result(last)
 		return nil
 	}, o.ranks...)
 }

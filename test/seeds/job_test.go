@@ -25,7 +25,6 @@ type job struct {
 	hasMoments    bool
 	second        mishap // a second rank that gives up
 	leavesRefused bool   // who refuses its arguments leaves
-	hasBodies     bool   // a body fails, and not a rank
 	strays        []error
 }
 

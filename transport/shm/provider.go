@@ -24,8 +24,8 @@ func detect(j *transport.Job) (auto bool, err error) {
 		}
 	case j.Apart != "":
 		return false, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf(
-			"%s, and %s; shared memory connects ranks of one node: start all of them on one node, or a program that imports "+
-				"github.com/goccl/goccl/transport/mpi by mpirun, mpiexec or srun", j.Origin, j.Apart)}
+			"%s, and %s; shared memory connects ranks of one node: start all of them on one node, or use auto or tcp, which need MASTER_ADDR, "+
+				"MASTER_PORT and a secret, or mpi, by mpirun, mpiexec or srun", j.Origin, j.Apart)}
 	}
 	return true, nil
 }

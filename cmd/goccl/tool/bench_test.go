@@ -229,7 +229,7 @@ func TestBenchMistakes(t *testing.T) {
 	writeFile(t, "bad.yaml", "version: 1\nrank: 2\n")
 	const small = "version: 1\nranks: 2\nbytes: 4\n"
 	writeFile(t, "rign.yaml", small+"algorithms: [direct, rign]\n")
-	writeFile(t, "tcp.yaml", small+"transport: tcp\n")
+	writeFile(t, "mpi.yaml", small+"transport: mpi\n")
 	writeFile(t, "chunks.yaml", small+"params: {ring: {chunks: [1K]}}\n")
 	for _, m := range []struct {
 		args   string
@@ -273,7 +273,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--memory heap", 2, `unknown memory "heap": want private or alloc`},
 		{"--memory alloc,alloc", 2, "alloc is there twice"},
 		{"--transport local,foobar", 2, `error: --transport foobar: unknown transport "foobar"`},
-		{"--transport local,tcp", 2, `error: --transport tcp: transport "tcp" is not available: this program links no package that provides it`},
+		{"--transport local,mpi", 2, `error: --transport mpi: transport "mpi" is not available: this program links no package that provides it`},
 		{"--compute=-1s", 2, "--compute -1s: want 0 or more"},
 		{"--compute 1ms --jitter 2", 2, "a jitter of 2: from 0 to 1 is possible"},
 		{"--compute 1ms --jitter nan", 2, "a jitter of NaN: from 0 to 1 is possible"},
@@ -289,7 +289,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--sweep a.yaml --ranks 2", 2, "only --out and --fresh can be combined with it"},
 		{"--sweep missing.yaml", 1, "missing.yaml"},
 		{"--sweep rign.yaml", 1, `rign.yaml:4:22: algorithms[2]: there is no entry "rign" in algorithms (did you mean ring?)`},
-		{"--sweep tcp.yaml", 1, `tcp.yaml:4:12: transport: transport "tcp" is not available: this program links no package that provides it`},
+		{"--sweep mpi.yaml", 1, `mpi.yaml:4:12: transport: transport "mpi" is not available: this program links no package that provides it`},
 		{"--sweep chunks.yaml", 1, "chunks.yaml:4:25: params.ring.chunks: unknown key (did you mean chunk?)"},
 		{"--sweep bad.yaml", 1, "bad.yaml:2:1: rank: unknown key (did you mean ranks?)"},
 		{"--config missing.yaml", 1, "missing.yaml"},
@@ -491,8 +491,8 @@ func TestSweepResumes(t *testing.T) {
 
 	writeFile(t, "in/small.yaml", smallSweep+"config: missing.yaml\n")
 	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "in/missing.yaml")
-	writeFile(t, "in/small.yaml", smallSweep+"transport: tcp\n")
-	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), `transport "tcp" is not available: this program links no package that provides it`)
+	writeFile(t, "in/small.yaml", smallSweep+"transport: mpi\n")
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), `transport "mpi" is not available: this program links no package that provides it`)
 }
 
 // compareRow is a result with one algorithm; times are medians.
@@ -531,7 +531,7 @@ func TestBenchImpossible(t *testing.T) {
 	require.Positive(t, d.Results[1].Algorithms()[0].Calls)
 
 	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--topology=torus_2d:3x1")...), "nothing was measured: ")
-	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--transport=local,tcp")...), `--transport tcp: transport "tcp" is not available: this program links no package that provides it`, "a mistake is found before anything is measured")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--transport=local,mpi")...), `--transport mpi: transport "mpi" is not available: this program links no package that provides it`, "a mistake is found before anything is measured")
 	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--algorithm=direct,rnig")...), "did you mean ring?")
 }
 

@@ -24,16 +24,10 @@ import (
 type doctorCommand struct {
 	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm and TMPDIR, and list it."`
 	JSON  bool `name:"json" help:"Print one JSON document."`
-	nodeFlags
-}
-
-// Validate checks the flags.
-func (c *doctorCommand) Validate() error {
-	return c.check("goccl doctor --nnodes 2 --node-rank 0 --rdzv-endpoint node-a:29500")
 }
 
 // Run runs the command. The first interrupt ends it, after it has removed its traces.
-func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) error {
+func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	defer stop()
@@ -46,19 +40,11 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr
 	}
 
 	p := findingsText{out: stdout}
-	e := newExamination(func(f doctor.Finding) {
+	e := examine(ctx, func(f doctor.Finding) {
 		if !c.JSON && ctx.Err() == nil {
 			p.write(f)
 		}
 	})
-
-	if c.Nodes > 1 {
-		if err := c.examineNodes(ctx, stderr, e.add); err != nil {
-			return err
-		}
-	} else {
-		e.examine(ctx)
-	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
@@ -78,17 +64,13 @@ type examination struct {
 	report func(doctor.Finding) // is called for each finding
 }
 
-// newExamination returns an examination that has found nothing, and will report what it finds.
-func newExamination(report func(doctor.Finding)) *examination {
-	return &examination{
+// examine makes all checks, and reports what each finds.
+func examine(ctx context.Context, report func(doctor.Finding)) *examination {
+	e := &examination{
 		report: report,
 		Date:   time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
 		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []shm.Leftover{},
 	}
-}
-
-// examine makes all checks of this machine.
-func (e *examination) examine(ctx context.Context) {
 	for _, f := range doctor.Machine(e.Machine, "", os.Getenv) {
 		e.add(f)
 	}
@@ -107,9 +89,10 @@ func (e *examination) examine(ctx context.Context) {
 	if ranks > 0 || startedBy.Verdict == doctor.Problem {
 		e.add(doctor.Finding{Part: doctor.PartYardsticks, Name: "all", Verdict: doctor.Note,
 			Says: "not measured under a launcher: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
-		return
+		return e
 	}
 	e.Yardsticks = append(e.Yardsticks, doctor.Yardsticks(ctx, "", e.add)...)
+	return e
 }
 
 func (e *examination) add(f doctor.Finding) {

@@ -16,6 +16,7 @@ import (
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
+	"github.com/goccl/goccl/transport/tcp"
 )
 
 // explainCommand is `goccl explain`.
@@ -28,7 +29,7 @@ type explainCommand struct {
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
 	Algorithm  string           `placeholder:"ENTRY" help:"Overrides defaults.algorithm, like dist.WithAlgorithm."`
-	Transport  string           `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport; auto: that of goroutines, or mpi on several nodes."`
+	Transport  string           `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport; auto: that of goroutines, or tcp on several nodes."`
 	Timeout    timeout          `placeholder:"D" help:"Overrides defaults.timeout, like dist.WithTimeout; none: wait for ever."`
 	Why        bool             `help:"Show for every rule why it did not match; always shown for a single call."`
 	JSON       bool             `name:"json" help:"Print one JSON document."`
@@ -282,24 +283,21 @@ func orElse[T any](given []T, otherwise ...T) []T {
 	return otherwise
 }
 
-// mpi is what auto takes on several nodes. The tool does not link it, so its payload limit is
-// unknown here.
-const mpi = "mpi"
-
 // connect sets the fields that depend on the transport. It connects goroutine ranks and
 // closes them. For processes the geometry of their arena suffices.
 func (w *world) connect() error {
 	name := w.settings.Transport()
 	if w.Nodes > 1 && (name == local.Name || name == shm.Name) {
-		return fmt.Errorf("transport %q connects ranks on one node, and --nodes is %d; use --transport auto or mpi", name, w.Nodes)
+		return fmt.Errorf("transport %q connects ranks on one node, and --nodes is %d; use --transport auto, tcp or mpi", name, w.Nodes)
 	}
 	if w.Nodes > 1 && name == "auto" {
-		name = mpi
+		name = tcp.Name
 	}
 
 	switch name {
-	case mpi:
-		w.Transport = mpi
+	// The payload limit depends on all ranks.
+	case tcp.Name, "mpi":
+		w.Transport = name
 		return nil
 	case shm.Name:
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
@@ -310,7 +308,7 @@ func (w *world) connect() error {
 		if _, err := transport.Lookup(name); err != nil {
 			return err
 		}
-		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local, shm or mpi", name)
+		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local, shm, tcp or mpi", name)
 	}
 
 	for _, ep := range local.New(w.Ranks) {

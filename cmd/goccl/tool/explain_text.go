@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport/tcp"
 )
 
 // write prints the report as text: the settings, the table of calls, the result of every
@@ -84,7 +85,7 @@ var (
 // and returns the calls. It omits empty columns.
 func (r *explanation) writeCalls(b *bytes.Buffer) (calls []*call) {
 	rows := [][]string{callColumns}
-	eager, costsOfMPI := false, false
+	eager, costsOfPackets := false, false
 	several := slices.ContainsFunc(r.Worlds, func(w *world) bool { return w.Nodes > 1 })
 	for _, w := range r.Worlds {
 		if w.Refused != "" {
@@ -97,7 +98,7 @@ func (r *explanation) writeCalls(b *bytes.Buffer) (calls []*call) {
 			calls = append(calls, c)
 			rows = append(rows, c.row())
 			eager = eager || c.Eager
-			costsOfMPI = costsOfMPI || c.Transport == mpi
+			costsOfPackets = costsOfPackets || c.Transport == tcp.Name || c.Transport == "mpi"
 		}
 	}
 
@@ -115,8 +116,8 @@ func (r *explanation) writeCalls(b *bytes.Buffer) (calls []*call) {
 	if eager {
 		b.WriteString("eager: the inputs travel with the synchronisation that starts every call.\n")
 	}
-	if costsOfMPI {
-		b.WriteString("Over mpi, STEPS and MOVED count short inputs too, although some travel with the synchronisation.\n")
+	if costsOfPackets {
+		b.WriteString("Between nodes, STEPS and MOVED count short inputs too, although some travel with the synchronisation.\n")
 	}
 	return calls
 }

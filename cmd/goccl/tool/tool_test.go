@@ -310,9 +310,9 @@ rules:
 	require.Contains(t, text, "ring    nodes: 2-, and the group is on 1\n")
 
 	text = printed(t, append(one, "--nodes=2")...)
-	require.Contains(t, text, "calls: transport mpi, ranks 4, nodes 2, dtype float32, op sum\n")
-	require.Contains(t, text, "all_reduce of 1MiB (float32, sum) on 4 ranks on 2 nodes over mpi: ring\n")
-	require.Contains(t, text, "Over mpi, STEPS and MOVED count short inputs too")
+	require.Contains(t, text, "calls: transport tcp, ranks 4, nodes 2, dtype float32, op sum\n")
+	require.Contains(t, text, "all_reduce of 1MiB (float32, sum) on 4 ranks on 2 nodes over tcp: ring\n")
+	require.Contains(t, text, "Between nodes, STEPS and MOVED count short inputs too")
 
 	r := reported(t, "explain", "--ranks=3,8", "--nodes=1,2,4", "--collective=all_reduce", "--bytes=1MiB")
 	got := map[string]string{}
@@ -323,7 +323,7 @@ rules:
 		}
 	}
 	require.Equal(t, map[string]string{
-		"3 on 1": "local: direct", "3 on 2": "mpi: ring", "8 on 1": "local: direct", "8 on 2": "mpi: ring", "8 on 4": "mpi: ring",
+		"3 on 1": "local: direct", "3 on 2": "tcp: ring", "8 on 1": "local: direct", "8 on 2": "tcp: ring", "8 on 4": "tcp: ring",
 		"3 on 4": "3 ranks on 4 nodes do not have two levels: some node has to have several ranks; give --ranks more than --nodes",
 	}, got)
 	text = refused(t, "explain", "--ranks=3,8", "--nodes=1,2,4", "--collective=all_reduce", "--bytes=1MiB")
@@ -336,8 +336,8 @@ rules:
 		require.Contains(t, failed(t, 1, "explain", "--ranks=4", "--nodes=2", "--transport="+transport),
 			`transport "`+transport+`" connects ranks on one node, and --nodes is 2; use --transport auto or mpi`)
 	}
-	require.Contains(t, printed(t, append(one, "--transport=mpi")...), "calls: transport mpi, ranks 4, dtype float32")
-	require.Contains(t, printed(t, append(one, "--transport=mpi", "--nodes=3")...), "calls: transport mpi, ranks 4, nodes 3, dtype float32")
+	require.Contains(t, printed(t, append(one, "--transport=mpi")...), "calls: transport tcp, ranks 4, dtype float32")
+	require.Contains(t, printed(t, append(one, "--transport=mpi", "--nodes=3")...), "calls: transport tcp, ranks 4, nodes 3, dtype float32")
 }
 
 // A group of one rank runs no kernel, and explain shows that.
@@ -429,8 +429,7 @@ func TestMistakes(t *testing.T) {
 		{"explain --algorithms --markdown --json", 2, "exclude each other"},
 		{"explain --algorithms --ranks=2", 2, "--algorithms does not depend on the configuration"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
-		{"explain --transport=foobar --ranks=2", 1, `unknown transport "foobar"; use one of auto, shm, local`},
-		{"explain --transport=tcp --ranks=2", 1, `transport "tcp" is not available: this program links no package that provides it`},
+		{"explain --transport=foobar --ranks=2", 1, `unknown transport "foobar"; use one of auto, tcp, shm, local`},
 		{"doctor --fix", 2, "unknown flag --fix"},
 		{"config", 2, `expected one of "check", "schema"`},
 		{"config chekc", 2, "chekc"},
