@@ -22,6 +22,7 @@ import (
 	_ "github.com/goccl/goccl/algorithms/grid"
 	_ "github.com/goccl/goccl/algorithms/hierarchical"
 	_ "github.com/goccl/goccl/algorithms/mpi"
+	_ "github.com/goccl/goccl/algorithms/pairwise"
 	_ "github.com/goccl/goccl/algorithms/ring"
 	_ "github.com/goccl/goccl/algorithms/tree"
 )

@@ -66,6 +66,10 @@ type Kernel struct {
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.
 	Ordered bool
+	// Pairwise: verbs of the view reduce in the order of a balanced binary tree over the ranks, and
+	// not from the first to the last: (x0 op x1) op (x2 op x3). Of n ranks the left subtree has the
+	// largest power of two below n. The kernel supports built-in operations only.
+	Pairwise bool
 	// Native: Run calls the transport's own collective, through Call.Native, and uses neither a view
 	// nor messages. On transports that have none calls are rejected.
 	Native bool
@@ -145,6 +149,8 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is TwoLevels and AnyRunner", a.Name, coll)
 		case k.Eager && !k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not AnyRunner", a.Name, coll)
+		case k.Pairwise && !k.AnyRunner:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Pairwise but not AnyRunner", a.Name, coll)
 		case k.Native && k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Native, but AnyRunner as well", a.Name, coll)
 		}
@@ -174,6 +180,9 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
 	}
 
+	if kernel.Pairwise && !shape.Op.isBuiltin() {
+		return fmt.Errorf("operation %v is not built in, and the kernel reduces as package reduce does", shape.Op)
+	}
 	if kernel.TwoLevels && shape.Nodes < 2 {
 		return errOneLevel
 	}

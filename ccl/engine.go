@@ -16,6 +16,7 @@ import (
 	"github.com/goccl/goccl/ccl/internal/verbs"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/internal/memory"
+	"github.com/goccl/goccl/internal/reduce"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -335,6 +336,10 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 	}
 	if r.coll != CollExScan && !same(out.data, r.in.data) {
 		copy(out.data, r.in.data)
+	}
+
+	if n, ok := r.op.divisor(); ok {
+		reduce.Divide(r.dtype.reduce(), pointer(out.data), r.in.Len(), n)
 	}
 	if e.journal.totals != nil {
 		e.journal.totals.end(r)

@@ -15,7 +15,7 @@ import (
 
 // Op is a reduction. It is applied element by element over the ranks' inputs, in the order
 // ((x0 op x1) op x2) ... that the algorithm documents. Ops are compared with ==. The constants
-// are built in; PremulSum and NewOp make others.
+// are built in; PremulSum, AvgOf and NewOp make others.
 type Op uint64
 
 // The built-in reductions. Integers wrap. Avg is Sum followed by one division by the number of
@@ -58,13 +58,14 @@ func (o Op) builtin() reduce.Op {
 	return reduce.Op(o)
 }
 
-// The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstFactor
-// on, it is a PremulSum: the bits of the factor xor nanBits. The numbers below
-// firstFactor would be NaNs, so every factor has a number of its own.
+// The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstDivisor
+// on, it is an AvgOf. From firstFactor on, it is a PremulSum: the bits of the factor xor nanBits.
+// The numbers below firstFactor would be NaNs, so every factor has a number of its own.
 const (
-	firstUser   Op = 1 << 8
-	firstFactor Op = 1 << 51
-	nanBits     Op = 0x7ff8 << 48
+	firstUser    Op = 1 << 8
+	firstDivisor Op = 1 << 50
+	firstFactor  Op = 1 << 51
+	nanBits      Op = 0x7ff8 << 48
 )
 
 // Ops returns the built-in reductions.
@@ -81,6 +82,31 @@ func PremulSum(factor float64) Op {
 	}
 	return Op(math.Float64bits(factor)) ^ nanBits
 }
+
+// AvgOf returns Avg with another divisor than the number of ranks, from 1 to 1<<31-1: the mean of n
+// contributions, of which each rank's input is a sum. All ranks must give the same n.
+func AvgOf(n int) Op {
+	if n < 1 || n > math.MaxInt32 {
+		n = 0
+	}
+	return firstDivisor + Op(n)
+}
+
+// divisor returns the divisor of an AvgOf.
+func (o Op) divisor() (n int, ok bool) {
+	return int(o - firstDivisor), firstDivisor <= o && o < firstFactor
+}
+
+// divisorIn returns what the operation divides by in a group of that many ranks, if it divides.
+func (o Op) divisorIn(ranks int) int {
+	if n, ok := o.divisor(); ok {
+		return n
+	}
+	return ranks
+}
+
+// isAvg reports whether o divides.
+func (o Op) isAvg() bool { return o.kernelOp() == Avg }
 
 // factor returns the factor of a PremulSum.
 func (o Op) factor() (factor float64, ok bool) {
@@ -114,7 +140,7 @@ func addUserOp(m *userOp) (o Op, ok bool) {
 
 // user returns the operation of NewOp that o is, nil if it is another.
 func (o Op) user() *userOp {
-	if o < firstUser || o >= firstFactor {
+	if o < firstUser || o >= firstDivisor {
 		return nil
 	}
 	userOps.RLock()
@@ -136,6 +162,9 @@ func (o Op) String() string {
 
 	if factor, ok := o.factor(); ok {
 		return fmt.Sprintf("premul_sum(%v)", factor)
+	}
+	if n, ok := o.divisor(); ok {
+		return fmt.Sprintf("avg_of(%d)", n)
 	}
 	if m := o.user(); m != nil {
 		return m.name
@@ -160,10 +189,14 @@ func (o *Op) UnmarshalText(name []byte) (err error) {
 }
 
 // kernelOp returns the operation that kernels see: a PremulSum is a Sum of inputs that were
-// multiplied before the call. The inputs of a logical operation were made 0 and 1.
+// multiplied before the call, and an AvgOf is Avg. The inputs of a logical operation were made 0
+// and 1.
 func (o Op) kernelOp() Op {
-	if o >= firstFactor {
+	switch {
+	case o >= firstFactor:
 		return Sum
+	case o >= firstDivisor:
+		return Avg
 	}
 	return o
 }
@@ -188,7 +221,7 @@ const hashed = 1 << 31
 // fingerprintID returns what stands for o in fingerprints, the same in all processes: the number
 // of a built-in operation, or a hash.
 func (o Op) fingerprintID() uint32 {
-	if o >= firstFactor {
+	if o >= firstDivisor {
 		return uint32(fingerprint.Mix(uint64(o))) | hashed
 	}
 	m := o.user()
@@ -203,7 +236,7 @@ func (o Op) fingerprintID() uint32 {
 // Check returns why elements of type d cannot be reduced by o in calls of a collective, an error in
 // which errors.Is finds ErrNotImplemented; nil if they can.
 func (o Op) Check(coll Collective, d DType) error {
-	if o == Avg && (coll == CollScan || coll == CollExScan) {
+	if o.isAvg() && (coll == CollScan || coll == CollExScan) {
 		return fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
 
@@ -211,11 +244,18 @@ func (o Op) Check(coll Collective, d DType) error {
 		return nil
 	}
 
+	n, isMean := o.divisor()
+	if isMean && n > 0 {
+		return Avg.Check(coll, d)
+	}
+
 	why := "there is no such operation"
 	factor, premul := o.factor()
 	m := o.user()
 
 	switch {
+	case isMean:
+		why = "the divisor is not from 1 to 2147483647"
 	case d == Bool && (o.isBuiltin() || premul):
 		why = "bools are neither added nor multiplied"
 

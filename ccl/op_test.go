@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
 )
 
 // affine is the composition of x -> a*x+b, which does not commute: an element holds a
@@ -206,4 +208,44 @@ func TestDTypeOf(t *testing.T) {
 		require.NoError(t, again.UnmarshalText([]byte(d.String())))
 		require.Equal(t, d, again)
 	}
+}
+
+// AvgOf divides by what it is given, also on one rank, and of halves after a sum in float32.
+func TestAvgOf(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 3} {
+			g := group(t, connect, n)
+			errs := each(n, func(r int) error {
+				x, long := []float64{float64(6 * (r + 1)), -12}, make([]half.Float16, 5000)
+				for i := range long {
+					long[i] = half.NewFloat16(40000)
+				}
+				if err := ccl.AllReduce(bg, g[r], x, x, ccl.AvgOf(12)); err != nil {
+					return err
+				}
+				require.Equal(t, []float64{float64(n*(n+1)) / 4, -float64(n)}, x)
+				if err := ccl.AllReduce(bg, g[r], long, long, ccl.AvgOf(4*n)); err != nil {
+					return err
+				}
+				require.Equal(t, half.NewFloat16(10000), long[4999])
+				return nil
+			})
+			require.NoError(t, errors.Join(errs...))
+		}
+	})
+
+	g := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 2)
+	errs := each(2, func(r int) error {
+		x := []int32{1}
+		for _, bad := range []ccl.Op{ccl.AvgOf(0), ccl.AvgOf(-1), ccl.AvgOf(1 << 40)} {
+			require.ErrorIs(t, ccl.AllReduce(bg, g[r], x, x, bad), ccl.ErrNotImplemented)
+		}
+		require.ErrorIs(t, ccl.Scan(bg, g[r], x, x, ccl.AvgOf(3)), ccl.ErrNotImplemented)
+		var differ *ccl.MismatchError
+		require.ErrorAs(t, ccl.AllReduce(bg, g[r], x, x, ccl.AvgOf(3+r)), &differ)
+		require.Equal(t, "op", differ.Field)
+		return nil
+	})
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, "avg_of(8)", ccl.AvgOf(8).String())
 }

@@ -135,11 +135,12 @@ func (e *engine) plan(r *request, p *plan) error {
 		next.work = e.size * (next.shape.Bytes + next.shape.Total)
 	}
 
+	k := next.choice.Kernel
 	if r.dtype != 0 {
 		op, user := next.shape.Op.reduction()
-		next.reduction = reducer.NewReduction(next.shape.DType.reduce(), op, user)
+		isPairwise := k != nil && k.Pairwise
+		next.reduction = reducer.NewReduction(next.shape.DType.reduce(), op, user, r.op.divisorIn(e.size), isPairwise)
 	}
-	k := next.choice.Kernel
 	next.isShared = next.shape.Total > 0 && !k.Native && !k.TwoLevels
 	next.setFingerprint(r)
 	next.recorded = e.records.recordOf(&next)

@@ -23,6 +23,9 @@ type presence struct {
 func compareArguments(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts *Options) (views, isDebug bool, err error) {
 	comm := group.Communicator()
 	views, mistake := checkArguments(params, opts)
+	if mistake == nil {
+		mistake = opts.checkLogicalShards(comm)
+	}
 
 	selector := comm.Selector()
 	here := presence{Debug: selector != nil && selector.Debug(), Process: process()}

@@ -42,7 +42,7 @@ func (r *Reducer) allocate(ctx context.Context) error {
 			continue
 		}
 
-		r.pools[d] = p.gradient.newPool(&r.opts)
+		r.pools[d] = p.gradient.newPool(&r.opts, r.logical.tree)
 		if rooms[d] == 0 {
 			continue
 		}

@@ -36,6 +36,8 @@ type bucket struct {
 
 // reduction is what a bucket does with gradients of its type.
 type reduction interface {
+	// add lets the hook add the gradients of a logical shard.
+	add(shard int)
 	// start lets the hook start the reduction by an operation.
 	start(op ccl.Op) *ccl.Work
 	// finish lets the hook finish it.
@@ -55,6 +57,8 @@ type reductionOf[T Float] struct {
 	memory  []T // of its gradients
 	sharing blocksCall
 }
+
+func (r *reductionOf[T]) add(shard int) { r.hook.(adder[T]).add(&r.Bucket, shard) }
 
 func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
 	r.Op = op

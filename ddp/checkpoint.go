@@ -65,7 +65,7 @@ func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tens
 		if err != nil {
 			return fmt.Errorf("the state: %w", err)
 		}
-		return writeCheckpoint(path, text, r.tensors(states, more), r.opts.KeepCheckpoints)
+		return r.opts.writeCheckpoint(path, text, r.tensors(states, more))
 	})
 }
 

@@ -30,6 +30,9 @@ type elements interface {
 	decode(r io.Reader, sums io.Writer) error
 	// copyFrom copies elements of the same type and count.
 	copyFrom(from elements)
+	// foldShards makes the elements the mean over all logical shards of those that this rank has for
+	// its own.
+	foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, hosted []elements) error
 }
 
 // vector is a slice of a type.

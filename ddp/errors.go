@@ -17,6 +17,8 @@ type UnreadyError struct {
 	Rank       int
 	Parameters []string // names
 	Static     bool     // the option StaticGraph is set, and they were ready in the first step
+	IsSharded  bool     // the option LogicalShards is set
+	Shard      int      // the first shard that lacks them, with LogicalShards
 }
 
 // namesShown is how many names of parameters an error lists.
@@ -27,7 +29,11 @@ func (e *UnreadyError) Error() string {
 	if e.Static {
 		why = "they were ready in the first step; set FindUnused in place of StaticGraph if steps differ"
 	}
-	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", joinNames(e.Parameters), why)
+	shard := ""
+	if e.IsSharded {
+		shard, why = fmt.Sprintf(" in shard %d", e.Shard), "loop over all Shards, and call Ready for each parameter in each"
+	}
+	return fmt.Sprintf("ddp: no gradient was ready for %s%s: %s", joinNames(e.Parameters), shard, why)
 }
 
 // joinNames returns the names of parameters, or the first of them, in quotes where they are empty,

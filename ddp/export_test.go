@@ -20,6 +20,6 @@ func ReadBytes(file []byte) ([]Tensor, error) {
 // WriteBytes writes a file to memory.
 func WriteBytes(tensors []Tensor) ([]byte, error) {
 	var file bytes.Buffer
-	err := writeTensors(&file, tensors, []byte("null"))
+	err := writeTensors(&file, tensors, []byte("null"), 0)
 	return file.Bytes(), err
 }

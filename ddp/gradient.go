@@ -10,7 +10,7 @@ import (
 // gradient is the gradient of a parameter in a Reducer.
 type gradient interface {
 	// newPool returns the pool of buckets of this type.
-	newPool(opts *Options) pool
+	newPool(opts *Options, tree *shardTree) pool
 	// setPart makes the elements from low to high-1 those that this rank updates.
 	setPart(low, high int)
 	// newOuter returns a parameter in an Outer, and its momentum.
@@ -78,10 +78,12 @@ func (g *gradientOf[T]) given() any {
 	return &g.fresh[0]
 }
 
-func (g *gradientOf[T]) newPool(opts *Options) pool {
+func (g *gradientOf[T]) newPool(opts *Options, tree *shardTree) pool {
 	hook, _ := opts.Hooks.of(ccl.DTypeOf[T]()).(Hook[T])
 	switch {
 	case hook != nil:
+	case tree != nil:
+		hook = newFolded[T](tree)
 	case opts.Shard:
 		hook = scatter[T]{}
 	default:

@@ -116,6 +116,9 @@ func (r *Reducer) beginJoin(opts JoinOptions) error {
 		return invalid("ddp.Join", "Join within NoSync: its steps would not be reduced")
 	}
 
+	if err := r.errLogical("Join", "all ranks have equally many steps"); err != nil {
+		return err
+	}
 	if err := r.checkBetweenSteps("Join"); err != nil {
 		return err
 	}

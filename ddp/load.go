@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/ccl/agree"
@@ -66,7 +67,7 @@ func (r *Reducer) LoadWith(ctx context.Context, path string, state any, opts Loa
 		return Unmatched{}, err
 	}
 
-	l := loading{tensors: r.tensors(r.states, more), opts: opts}
+	l := loading{tensors: r.tensors(r.states, more), opts: opts, shards: r.opts.LogicalShards}
 	var failed, absent error
 	if err := r.workTogether(ctx, "ddp.Load: ranks read", func() { failed = l.read(path, state) }); err != nil {
 		return Unmatched{}, err
@@ -99,6 +100,7 @@ func (r *Reducer) LoadWith(ctx context.Context, path string, state any, opts Loa
 type loading struct {
 	tensors     []Tensor
 	opts        LoadOptions
+	shards      int      // Options.LogicalShards
 	names       []string // of tensors, in the file
 	unmatched   Unmatched
 	contents    *contents
@@ -108,6 +110,10 @@ type loading struct {
 // read reads a file, and changes nothing that the program sees.
 func (l *loading) read(path string, state any) (err error) {
 	l.contents, err = readFile(path, func(h *header) (map[string]elements, error) {
+		if have := h.metadata[shardsKey]; have != "" && l.shards > 0 && have != strconv.Itoa(l.shards) {
+			return nil, fmt.Errorf("it is of a training on %.20q logical shards, and Options.LogicalShards is %d: what follows would have other bits (ReadCheckpoint takes any file)", have, l.shards)
+		}
+
 		var err error
 		if l.names, l.unmatched, err = h.match(l.tensors, &l.opts); err != nil {
 			return nil, err

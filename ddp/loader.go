@@ -16,7 +16,7 @@ import (
 // Loader loads batches of this rank's samples, some of them before they are needed.
 type Loader[B any] struct {
 	Sampler Sampler
-	Batch   int // samples of this rank in a step
+	Batch   int // samples of this rank in a step; with Sampler.Shards, of each shard
 	Ahead   int // batches that are loaded before they are needed; 0: one
 
 	// Load returns the batch of some samples. It is called by one goroutine at a time, in order,
@@ -41,14 +41,21 @@ func (l *Loader[B]) Check() error {
 // Steps returns the number of this rank's batches in an epoch; 0 if Check returns an error. The
 // last one may be shorter.
 //
-// With Sampler.Uneven ranks may have different numbers: a loop that makes collective calls needs
-// Join then.
+// With Sampler.Shards each step has a batch for each shard of this rank. With Sampler.Uneven ranks
+// may have different numbers: a loop that makes collective calls needs Join then.
 func (l *Loader[B]) Steps() int {
 	if l.Check() != nil {
 		return 0
 	}
-	n := l.Sampler.Len()
+	n := l.Sampler.Len() / l.shards()
 	return n/l.Batch + min(n%l.Batch, 1)
+}
+
+// shards returns how many batches a step has.
+func (l *Loader[B]) shards() int {
+	s, _ := l.Sampler.resolve()
+	low, high, _ := s.share()
+	return high - low
 }
 
 // loaded is what Load has returned.
@@ -59,6 +66,9 @@ type loaded[B any] struct {
 
 // Epoch returns the batches of an epoch from a step on: 0 for all; the number of steps made, to
 // resume.
+//
+// With Sampler.Shards there is one for each shard that this rank hosts, in their order, and then
+// those of the next step.
 //
 // It ends with the first error: that of Check, of Load or of ctx. If Load panics, or ends its
 // goroutine, the error is *LoadPanicError.
@@ -78,7 +88,7 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 		}
 
 		ctx, cancel := context.WithCancel(ctx)
-		ahead := min(max(l.Ahead, 1), max(l.Steps()-from, 1))
+		ahead := min(max(l.Ahead, 1), max((l.Steps()-from)*l.shards(), 1))
 		batches := make(chan loaded[B], ahead-1) // one more waits to be sent
 		defer func() {
 			cancel()
@@ -119,9 +129,12 @@ func (l *Loader[B]) loadBatches(ctx context.Context, epoch, from int, batches ch
 		}
 	}()
 
-	indices := l.Sampler.Indices(epoch)
-	for step := from; step < l.Steps(); step++ {
-		rest := indices[step*l.Batch:]
+	// Those of each shard lie behind each other.
+	indices, shards := l.Sampler.Indices(epoch), l.shards()
+	each := len(indices) / shards
+
+	for i := from * shards; i < l.Steps()*shards; i++ {
+		rest := indices[i%shards*each:][i/shards*l.Batch : each]
 		next := loaded[B]{err: context.Cause(ctx)}
 		if next.err == nil {
 			next.batch, next.err = l.Load(ctx, rest[:min(l.Batch, len(rest))])

@@ -16,7 +16,7 @@ import (
 var bg = context.Background()
 
 // spawn runs work on goroutine ranks and returns the error of each. The ranks' own errors do not end the test.
-func spawn(t *testing.T, ranks int, work func(rank int) error) []error {
+func spawn(t testing.TB, ranks int, work func(rank int) error) []error {
 	t.Helper()
 	errs := make([]error, ranks)
 	err := dist.Spawn(func(_ context.Context, rank int) error {

@@ -29,6 +29,9 @@ func (r *Reducer) NoSync(f func() error) error {
 func (r *Reducer) beginNoSync() (wasOn bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.errLogical("NoSync", "a shard may have several batches, and Ready is called with the sum of their gradients"); err != nil {
+		return false, err
+	}
 	if err := r.checkBetweenSteps("NoSync"); err != nil {
 		return false, err
 	}

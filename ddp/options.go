@@ -49,6 +49,19 @@ type Options struct {
 	// Buckets are in the reverse order of the parameters and stay so.
 	Shard bool
 
+	// LogicalShards is the number of shards into which the program cuts the batch of a step; 0: there
+	// are none. Gradients, and buffers of floats, become the mean over all shards, with bits that do
+	// not depend on the number of ranks, which is at most as large. See Shards.
+	//
+	// A rank hosts consecutive shards, and computes one after the other. It keeps the sums of up to
+	// log2 of their number. Where a rank's shards are no whole subtree of the binary tree over all, it
+	// sends up to 2 log2 sums: best is a number of ranks of which LogicalShards is a multiple by a
+	// power of two.
+	//
+	// It needs the entry pairwise in ccl.yaml. Hooks, Shard, FindUnused, StaticGraph and
+	// BroadcastBuffers are refused, and NoSync, Join, AverageParameters and NewOuter.
+	LogicalShards int
+
 	// Hooks replace the all-reduce of buckets; without them buckets get their mean. A type of the
 	// parameters has one of those that are set.
 	Hooks Hooks
@@ -77,6 +90,6 @@ func (o *Options) text() string {
 			hooks = append(hooks, fmt.Sprintf("%T of %v", hook, t))
 		}
 	}
-	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, KeepCheckpoints %d, hooks %s",
-		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, o.KeepCheckpoints, hooks)
+	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, LogicalShards %d, KeepCheckpoints %d, hooks %s",
+		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, o.LogicalShards, o.KeepCheckpoints, hooks)
 }

@@ -68,6 +68,8 @@ func (r *Reducer) checkReady(parameter int) error {
 
 	r.begin()
 	switch {
+	case r.logical.tree != nil && r.logical.current < r.logical.tree.low:
+		return invalid("ddp.Ready", "parameter %q was ready outside a loop over Shards, which Options.LogicalShards needs", r.params[parameter].name)
 	case !r.step.ready[parameter]:
 		return nil
 	case r.unused.outside[parameter]:
@@ -119,9 +121,14 @@ func (r *Reducer) putZeros(parameter int) {
 func (r *Reducer) complete(parameter int) {
 	r.step.ready[parameter] = true
 	r.buckets[r.params[parameter].bucket].pending--
-	for r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
+	for r.logical.unready == nil && r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
+		b := &r.buckets[r.step.next]
 		r.step.next++
-		r.start(&r.buckets[r.step.next-1])
+		if r.logical.isBeforeLast() {
+			b.add(r.logical.current)
+		} else {
+			r.start(b)
+		}
 	}
 }
 
@@ -143,7 +150,10 @@ func (r *Reducer) start(b *bucket) {
 		}
 	}()
 	op := ccl.Avg
-	if r.sumsGradients() {
+	switch {
+	case r.logical.tree != nil:
+		op = ccl.AvgOf(r.logical.tree.shards)
+	case r.sumsGradients():
 		op = ccl.Sum
 	}
 	b.work = b.start(op)

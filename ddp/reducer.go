@@ -19,18 +19,19 @@ type Reducer struct {
 
 	arrangement
 
-	mu     interleave.Mutex
-	closed bool
-	saving *SaveWork // nil: none was begun, or its error is known
-	params []parameter
-	states []Tensor // of the optimizer
-	outer  *Outer   // the last one that was made
-	step   step
-	noSync noSync
-	unused unused
-	join   join
-	stats  Stats
-	number int // of the step, from 1
+	mu      interleave.Mutex
+	closed  bool
+	saving  *SaveWork // nil: none was begun, or its error is known
+	params  []parameter
+	states  []Tensor // of the optimizer
+	outer   *Outer   // the last one that was made
+	step    step
+	noSync  noSync
+	logical logical
+	unused  unused
+	join    join
+	stats   Stats
+	number  int // of the step, from 1
 }
 
 // parameter is a parameter in a Reducer.
@@ -69,6 +70,10 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 	}
 
 	r := &Reducer{group: copied, comm: copied.Communicator(), opts: opts, isDebug: isDebug, number: 1}
+	if opts.LogicalShards > 0 {
+		r.logical.tree = newShardTree(opts.LogicalShards, r.comm.Rank(), r.comm.Size())
+		r.logical.reset()
+	}
 	for _, p := range params {
 		isInPlace := opts.reducesInPlace(p.gradient)
 		made := p.newGradient(isInPlace)

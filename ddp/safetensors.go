@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -32,6 +33,7 @@ const (
 	versionKey  = "goccl.checkpoint"
 	stateKey    = "goccl.state"
 	hashKey     = "goccl.sha256" // of the state and the data
+	shardsKey   = "goccl.logical_shards"
 	version     = "1"
 )
 
@@ -76,8 +78,8 @@ func isShapeOf(shape []int, elements int) bool {
 	return n == elements && (n > 0 || slices.Contains(shape, 0))
 }
 
-func writeTensors(w io.Writer, tensors []Tensor, state []byte) error {
-	text, err := writeHeader(tensors, state)
+func writeTensors(w io.Writer, tensors []Tensor, state []byte, shards int) error {
+	text, err := writeHeader(tensors, state, shards)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func writeTensors(w io.Writer, tensors []Tensor, state []byte) error {
 	return out.Flush()
 }
 
-func writeHeader(tensors []Tensor, state []byte) ([]byte, error) {
+func writeHeader(tensors []Tensor, state []byte, shards int) ([]byte, error) {
 	all, err := entries(tensors)
 	if err != nil {
 		return nil, err
@@ -110,9 +112,13 @@ func writeHeader(tensors []Tensor, state []byte) ([]byte, error) {
 		}
 	}
 
-	header := map[string]any{metadataKey: map[string]string{
+	metadata := map[string]string{
 		formatKey: format, versionKey: version, stateKey: string(state), hashKey: hex.EncodeToString(sum.Sum(nil)),
-	}}
+	}
+	if shards > 0 {
+		metadata[shardsKey] = strconv.Itoa(shards)
+	}
+	header := map[string]any{metadataKey: metadata}
 	for name, e := range all {
 		header[name] = e
 	}

@@ -3,6 +3,7 @@ package ddp
 import (
 	"math/rand/v2"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -18,6 +19,10 @@ type Sampler struct {
 	InOrder              bool               // do not shuffle
 	DropLast             bool               // leave out samples that do not fill all ranks, instead of repeating the first ones
 	Uneven               bool               // deal out each sample once, for evaluation: the ranks' lengths may differ by one
+
+	// Shards deals samples out to so many logical shards in place of ranks: see Options.LogicalShards.
+	// This rank gets those of the shards that it hosts, one shard after the other.
+	Shards int
 }
 
 // Check returns nil, or a *ccl.InvalidArgumentError that says which field is wrong.
@@ -42,6 +47,11 @@ func (s Sampler) resolve() (Sampler, error) {
 		return s, invalid("ddp.Sampler", "Rank is %d of %d Ranks, and must be at least 0 and less than Ranks", s.Rank, s.Ranks)
 	case s.Samples < 0:
 		return s, invalid("ddp.Sampler", "Samples is %d, and must be at least 0", s.Samples)
+	// What excludes each other.
+	case s.Shards != 0 && s.Shards < s.Ranks:
+		return s, invalid("ddp.Sampler", "Shards is %d for %d Ranks: each rank needs one at least", s.Shards, s.Ranks)
+	case s.Shards != 0 && s.Uneven:
+		return s, invalid("ddp.Sampler", "Shards and Uneven are set: all shards have equally many samples")
 	case s.DropLast && s.Uneven:
 		return s, invalid("ddp.Sampler", "DropLast and Uneven are set: the one leaves out the last samples, the other does not; set one of them")
 	}
@@ -54,11 +64,22 @@ func (s Sampler) Len() int {
 	if err != nil {
 		return 0
 	}
-	n, rest := s.Samples/s.Ranks, s.Samples%s.Ranks
+	low, high, all := s.share()
+	n, rest := s.Samples/all, s.Samples%all
 	if rest > 0 && !s.DropLast && (!s.Uneven || s.Rank < rest) {
 		n++
 	}
-	return n
+	return (high - low) * n
+}
+
+// share returns which of those to whom samples are dealt out this rank is: one rank of all, or some
+// shards.
+func (s Sampler) share() (low, high, all int) {
+	if s.Shards == 0 {
+		return s.Rank, s.Rank + 1, s.Ranks
+	}
+	low, high = ccl.BlockRange(s.Shards, s.Rank, s.Ranks)
+	return low, high, s.Shards
 }
 
 // Indices returns this rank's samples in an epoch. It depends on nothing else than s and the epoch.
@@ -69,8 +90,10 @@ func (s Sampler) Indices(epoch int) []int {
 		panic(err)
 	}
 	indices := make([]int, s.Len())
+	low, high, all := s.share()
+	each := len(indices) / (high - low)
 	for i := range indices {
-		at := uint64(i)*uint64(s.Ranks) + uint64(s.Rank) // at most Samples + Ranks
+		at := uint64(i%each)*uint64(all) + uint64(low+i/each) // at most Samples + all
 		indices[i] = int(at % uint64(s.Samples))
 	}
 

@@ -52,7 +52,7 @@ func (r *Reducer) SaveAsync(ctx context.Context, path string, state any, more ..
 	w := &SaveWork{reducer: r, path: path, written: make(chan struct{})}
 	interleave.Go(func() {
 		if r.comm.Rank() == 0 {
-			w.failed = writeCheckpoint(path, text, tensors, r.opts.KeepCheckpoints)
+			w.failed = r.opts.writeCheckpoint(path, text, tensors)
 		}
 		interleave.Step()
 		close(w.written)
@@ -131,14 +131,14 @@ func (r *Reducer) copyTensors(tensors []Tensor) []Tensor {
 // beforeWrite runs before a file is written. Tests set it.
 var beforeWrite = func() {}
 
-// writeCheckpoint writes a file, and removes older ones so that no more than most remain; 0: all.
-func writeCheckpoint(path string, state []byte, tensors []Tensor, most int) error {
+// writeCheckpoint writes a file, and removes older ones so that KeepCheckpoints remain.
+func (o *Options) writeCheckpoint(path string, state []byte, tensors []Tensor) error {
 	beforeWrite()
-	err := atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, state) })
-	if err != nil || most < 1 {
+	err := atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, state, o.LogicalShards) })
+	if err != nil || o.KeepCheckpoints < 1 {
 		return err
 	}
-	return removeOlder(path, most)
+	return removeOlder(path, o.KeepCheckpoints)
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)

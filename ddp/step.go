@@ -62,6 +62,7 @@ func (r *Reducer) begin() {
 // endStep forgets what has happened in the step.
 func (r *Reducer) endStep() {
 	r.step.reset()
+	r.logical.reset()
 	clear(r.noSync.accumulated)
 	for i := range r.buckets {
 		b := &r.buckets[i]

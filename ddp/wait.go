@@ -91,6 +91,9 @@ func (r *Reducer) finish(ctx context.Context) error {
 		return inCall(err)
 	}
 
+	if err := r.foldBuffers(ctx); err != nil {
+		return inCall(err)
+	}
 	if r.opts.BroadcastBuffers {
 		if err := r.shareBuffers(ctx, root); err != nil {
 			return inCall(err)
@@ -106,6 +109,11 @@ func (r *Reducer) finish(ctx context.Context) error {
 // buckets.
 func (r *Reducer) completeRest(ctx context.Context) error {
 	r.putAccumulated()
+	if err := r.checkShards(); err != nil {
+		r.rejectRest(ctx, err)
+		return err
+	}
+
 	if r.step.next == len(r.buckets) {
 		return nil
 	}
@@ -118,19 +126,37 @@ func (r *Reducer) completeRest(ctx context.Context) error {
 		return nil
 	}
 
+	err := r.unreadyParameters()
+	if err == nil {
+		return errNoWork
+	}
+	r.rejectRest(ctx, err)
+	return err
+}
+
+// unreadyParameters returns an *UnreadyError of the parameters that are not ready, nil if all are.
+func (r *Reducer) unreadyParameters() error {
 	e := &UnreadyError{Rank: r.comm.Rank(), Static: r.opts.StaticGraph}
+	if r.logical.tree != nil {
+		e.IsSharded, e.Shard = true, r.logical.current
+	}
+
 	for i, ready := range r.step.ready {
 		if !ready {
 			e.Parameters = append(e.Parameters, r.params[i].name)
 		}
 	}
 	if len(e.Parameters) == 0 {
-		return errNoWork
-	}
-	for range r.buckets[r.step.next:] {
-		_ = r.comm.Reject(ctx, e) // in place of the bucket
+		return nil
 	}
 	return e
+}
+
+// rejectRest makes calls in place of the buckets that have not started, which fail on all ranks.
+func (r *Reducer) rejectRest(ctx context.Context, err error) {
+	for range r.buckets[r.step.next:] {
+		_ = r.comm.Reject(ctx, err)
+	}
 }
 
 // finishBuckets waits for the buckets in their order, and makes their results means over the ranks
@@ -154,7 +180,7 @@ func (r *Reducer) finishBuckets(ctx context.Context, trains int) error {
 // the group in place of this call, which may be the last of the step: without it the others would
 // not know before the next step.
 func (r *Reducer) awaitHooks(ctx context.Context) error {
-	if !r.opts.Hooks.isSet() {
+	if exchanges := r.logical.tree != nil && !r.logical.tree.isFlat; !exchanges && !r.opts.Hooks.isSet() {
 		return nil
 	}
 	if err := r.comm.Barrier(ctx, ccl.WithLabel("hooks"), ccl.WithKey("ddp hooks")); err != nil {

@@ -178,9 +178,9 @@ func linearScatter(f fault) *ccl.Kernel {
 	}
 }
 
-// pairwise is an all-to-all in which every rank exchanges blocks with every other in
+// pairwiseExchange is an all-to-all in which every rank exchanges blocks with every other in
 // turn.
-func pairwise(f fault) *ccl.Kernel {
+func pairwiseExchange(f fault) *ccl.Kernel {
 	return &ccl.Kernel{
 		Doc:  "pair by pair",
 		Cost: func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Total} },
@@ -308,10 +308,10 @@ func rootedMutants() []mutant {
 		{"scatter: " + string(rootZero), "Completes", scatter, linearScatter(rootZero), hangs},
 		{"scatter: " + string(forgetsOwn), "Result", scatter, linearScatter(forgetsOwn), nil},
 		{"scatter: " + string(firstOnes), "Result", scatter, linearScatter(firstOnes), nil},
-		{"all_to_all: " + string(wrongBlock), "Messages", all, pairwise(wrongBlock), hangs},
-		{"all_to_all: " + string(forgetsOwn), "Result", all, pairwise(forgetsOwn), nil},
-		{"all_to_all: " + string(firstOnes), "Result", all, pairwise(firstOnes), nil},
-		{"all_to_all: " + string(packs), "Guards", all, pairwise(packs), nil},
+		{"all_to_all: " + string(wrongBlock), "Messages", all, pairwiseExchange(wrongBlock), hangs},
+		{"all_to_all: " + string(forgetsOwn), "Result", all, pairwiseExchange(forgetsOwn), nil},
+		{"all_to_all: " + string(firstOnes), "Result", all, pairwiseExchange(firstOnes), nil},
+		{"all_to_all: " + string(packs), "Guards", all, pairwiseExchange(packs), nil},
 		{"scan: " + string(ignoresOwn), "Result", scan, chainScan(ignoresOwn), nil},
 		{"scan: " + string(fromTheEnd), "Result", scan, chainScan(fromTheEnd), nil},
 		{"exscan: " + string(addsOwn), "Result", exscan, chainExScan(addsOwn), nil},

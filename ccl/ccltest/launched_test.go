@@ -20,6 +20,7 @@ import (
 	"github.com/goccl/goccl/algorithms/grid"
 	"github.com/goccl/goccl/algorithms/hierarchical"
 	"github.com/goccl/goccl/algorithms/mpi"
+	"github.com/goccl/goccl/algorithms/pairwise"
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/algorithms/tree"
 	"github.com/goccl/goccl/ccl"
@@ -61,6 +62,7 @@ var launchedKernels = []struct {
 	opts      []Option
 }{
 	{direct.Algorithm, []Option{RankOrdered()}},
+	{pairwise.Algorithm, nil},
 	{ring.Algorithm, nil},
 	{ring.Algorithm, []Option{Params("chunk: 64")}},
 	{tree.Algorithm, nil},

@@ -159,7 +159,7 @@ func passAround(tooFar int) *ccl.Kernel {
 
 // shiftedBlocks is an all-to-all of two ranks or more that puts what it receives one block too early.
 func shiftedBlocks() *ccl.Kernel {
-	k := pairwise(none)
+	k := pairwiseExchange(none)
 	k.Run = func(c *ccl.Call) error {
 		n, me := c.Size(), c.Rank()
 		if err := c.Copy(c.OutBlock(me), c.InBlock(me)); err != nil {

@@ -153,7 +153,7 @@ func TestRightKernelsPass(t *testing.T) {
 		"reduce-scatter":                                         subjectOf(ccl.CollReduceScatter, pairwiseReduce(none)),
 		"gather to a root":                                       subjectOf(ccl.CollGather, linearGather(none)),
 		"scatter":                                                subjectOf(ccl.CollScatter, linearScatter(none)),
-		"all-to-all":                                             subjectOf(ccl.CollAllToAll, pairwise(none)),
+		"all-to-all":                                             subjectOf(ccl.CollAllToAll, pairwiseExchange(none)),
 		"scan":                                                   ordered(subjectOf(ccl.CollScan, chainScan(none))),
 		"exclusive scan":                                         ordered(subjectOf(ccl.CollExScan, chainExScan(none))),
 	} {

@@ -53,7 +53,7 @@ func TestManyRanks(t *testing.T) {
 	for name, s := range map[string]*subject{
 		"ring":       subjectOf(ccl.CollAllReduce, ringReduceKernel(none)),
 		"view":       subjectOf(ccl.CollAllReduce, viewReduceKernel(none)),
-		"all-to-all": subjectOf(ccl.CollAllToAll, pairwise(none)),
+		"all-to-all": subjectOf(ccl.CollAllToAll, pairwiseExchange(none)),
 		"scan":       ordered(subjectOf(ccl.CollScan, chainScan(none))),
 	} {
 		s.short = raceEnabled || testing.Short()

@@ -64,6 +64,7 @@ func testRegistry() ccl.Registry {
 		{Name: "tree", Kernels: all},
 		{Name: "grid", Kernels: all},
 		{Name: "doubletree", Kernels: all},
+		{Name: "pairwise", Kernels: all},
 		{Name: "hierarchical", Kernels: all},
 		{Name: "mpi", Kernels: all},
 		{
@@ -292,7 +293,7 @@ func TestResolveOrder(t *testing.T) {
 		grid    = "topology: {kind: torus_2d, w: 3, h: 1}\n"
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
-	require.EqualError(t, err, `ccl.yaml:2:26: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, hierarchical, mpi, plain, ring, tree; a program has to import the package that registers it`)
+	require.EqualError(t, err, `ccl.yaml:2:26: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, hierarchical, mpi, pairwise, plain, ring, tree; a program has to import the package that registers it`)
 	require.ErrorAs(t, err, new(*Error))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)

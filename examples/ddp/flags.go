@@ -27,6 +27,7 @@ type options struct {
 	rate, momentum float64
 	seed           uint64
 	plot           string // path of the picture; empty: none
+	shards         int    // logical shards of a step; 0: each rank is one
 	checkpoint     string // directory of checkpoints; empty: none
 }
 
@@ -45,6 +46,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.Float64Var(&o.rate, "lr", 0.05, "learning `rate`")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the split, the initial weights and the order of the samples")
 	flags.StringVar(&o.plot, "plot", "ddp-loss.png", "`path` of the picture of the loss, a PNG file; empty: none; never under a launcher")
+	flags.IntVar(&o.shards, "shards", 0, "logical `shards` of a step: the weights do not depend on the number of ranks, which is at most as large; 0: each rank is one")
 	flags.StringVar(&o.checkpoint, "checkpoint", "", "`directory` of checkpoints: the training on all ranks goes on from the newest, and writes one after each epoch")
 
 	connect := func(name, help string, option func(string) dist.InitOption) {

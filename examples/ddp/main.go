@@ -115,7 +115,7 @@ func learn(o options, out io.Writer) error {
 				return err
 			}
 		}
-		r.result(last)
+		r.result(runs)
 		return nil
 	}, o.ranks...)
 }

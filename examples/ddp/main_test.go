@@ -91,7 +91,7 @@ func TestResult(t *testing.T) {
 		epoch{elapsed: 3 * time.Second, communicating: time.Second, working: 150 * time.Millisecond, accuracy: 0.5})
 	done.checksum = strings.Repeat("0123456789abcdef", 4)
 	var out strings.Builder
-	report{out: &out}.result(done)
+	report{out: &out}.result([]*run{done})
 	require.Equal(t, `
 communication: 50.0 % of the training time of rank 0 (2.000 s of 4.00 s):
 45.0 % waiting for slower ranks, 5.0 % copying and reducing
@@ -100,7 +100,7 @@ test accuracy: 0.5000
 `, out.String())
 	done.ranks = 1
 	out.Reset()
-	report{out: &out}.result(done)
+	report{out: &out}.result([]*run{done})
 	require.Contains(t, out.String(), " (2.000 s of 4.00 s)\nweights: equal bit by bit on all 1 rank ")
 }
 

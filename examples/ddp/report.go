@@ -57,11 +57,14 @@ func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) 
 		parameters, largest = parameters+len(l.params), max(largest, len(l.params))
 	}
 
-	comm := group.Communicator()
+	comm, entry := group.Communicator(), ""
+	if r.shards > 0 {
+		entry = "pairwise" // logical shards need it
+	}
 	choice, err := comm.Selector().Choose(ccl.Shape{
 		Collective: ccl.CollAllReduce, Ranks: comm.Size(), Nodes: comm.Nodes(), Bytes: 4 * largest, Total: 4 * largest,
 		DType: ccl.Float32, Op: ccl.Avg, Topology: comm.Selector().Topology(), Native: comm.Transport() == "mpi",
-	}, "")
+	}, entry)
 	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
 		strings.Trim(strings.ReplaceAll(fmt.Sprint(r.layers), " ", "-"), "[]"), parameters, 4*parameters/1024)
 	fmt.Fprintf(r.out, "data      handwritten digits, 8x8 pixels: %d to train on, %d to test\n", trainSamples, testSamples)
@@ -73,8 +76,12 @@ func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) 
 }
 
 // table opens the table of a run, to which epoch adds a line.
-func (r report) table(ranks, batch int) {
-	fmt.Fprintf(r.out, "\n%s, %d samples per rank and step\n", plural(ranks), batch)
+func (r report) table(ranks, shards, batch int) {
+	each := "rank"
+	if shards != ranks {
+		each = "shard"
+	}
+	fmt.Fprintf(r.out, "\n%s, %d samples per %s and step\n", plural(ranks), batch, each)
 	fmt.Fprintf(r.out, "%6s  %8s  %13s  %10s  %13s\n", "epoch", "loss", "test accuracy", "samples/s", "communication")
 }
 
@@ -120,12 +127,17 @@ func (r report) comparison(runs []*run, others float64) error {
 }
 
 // result ends the report.
-func (r report) result(last *run) {
+func (r report) result(runs []*run) {
+	last := runs[len(runs)-1]
 	t := last.total
 	if len(last.epochs) > 0 {
 		r.communication(last)
 	}
-	fmt.Fprintf(r.out, "\nweights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.checksum)
+	also := ""
+	if len(runs) > 1 && runs[0].checksum == last.checksum {
+		also = fmt.Sprintf(", and on %s", plural(runs[0].ranks))
+	}
+	fmt.Fprintf(r.out, "\nweights: equal bit by bit on all %s%s (sha256 %.16s...)\n", plural(last.ranks), also, last.checksum)
 	fmt.Fprintf(r.out, "test accuracy: %.4f\n", t.accuracy)
 }
 

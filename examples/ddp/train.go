@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -24,13 +26,17 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 
 	// Every rank has different random weights, and gets rank 0's. A bucket for each layer.
 	model := newMLP[F](o.layers, o.seed+uint64(rank))
-	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options{FirstBucketBytes: 1, BucketBytes: 1, KeepCheckpoints: 2})
+	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options{
+		FirstBucketBytes: 1, BucketBytes: 1, KeepCheckpoints: 2, LogicalShards: o.shards,
+	})
 	if err != nil {
 		return nil, err
 	}
+
+	shards := cmp.Or(o.shards, ranks)
 	loader := ddp.Loader[digits.Set[F]]{
-		Sampler: ddp.Sampler{Samples: trainSet.Len(), Ranks: ranks, Rank: rank, Seed: o.seed},
-		Batch:   (o.batch + ranks - 1) / ranks,
+		Sampler: ddp.Sampler{Samples: trainSet.Len(), Ranks: ranks, Rank: rank, Shards: o.shards, Seed: o.seed},
+		Batch:   (o.batch + shards - 1) / shards,
 		Load:    func(_ context.Context, indices []int) (digits.Set[F], error) { return trainSet.Pick(indices), nil },
 	}
 
@@ -43,28 +49,17 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 	}
 
 	done := &run{ranks: ranks, from: at.Epoch, total: epoch{accuracy: at.Accuracy}}
-	r.table(ranks, loader.Batch)
-	for number := at.Epoch + 1; number <= o.epochs; number++ {
-		e := epoch{number: number, samples: ranks * loader.Sampler.Len()}
-		start := time.Now()
-		for batch, err := range loader.Epoch(ctx, number, 0) {
-			if err != nil {
-				return nil, err
-			}
-			loss, _ := model.loss(batch)
-			model.backward(reducer.Ready) // a layer is averaged while those below are computed
-			computed := time.Now()
-			if err := reducer.Wait(ctx); err != nil {
-				return nil, err
-			}
-			e.losses, e.waits = append(e.losses, loss), append(e.waits, time.Since(computed))
-			model.step(F(o.rate), F(o.momentum))
-		}
-		e.elapsed = time.Since(start)
+	r.table(ranks, shards, loader.Batch)
 
+	for number := at.Epoch + 1; number <= o.epochs; number++ {
+		e := epoch{number: number, samples: shards * ddp.Sampler{Samples: trainSet.Len(), Ranks: shards}.Len()}
+		if err := trainEpoch(ctx, &e, o, reducer, loader, model); err != nil {
+			return nil, err
+		}
 		if err := evaluate(&e, group, model, testSet); err != nil {
 			return nil, err
 		}
+
 		if math.IsNaN(e.loss) || math.IsInf(e.loss, 0) {
 			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, e.loss, o.rate)
 		}
@@ -87,13 +82,49 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 	return done, reducer.Close() // and the last checkpoint is written
 }
 
+// trainEpoch makes the steps of an epoch.
+func trainEpoch[F nn.Float](ctx context.Context, e *epoch, o options, reducer *ddp.Reducer, loader ddp.Loader[digits.Set[F]], model mlp[F]) error {
+	next, stop := iter.Pull2(loader.Epoch(ctx, e.number, 0))
+	defer stop()
+	var losses [][]float64 // by shard and step
+	start := time.Now()
+	for range loader.Steps() {
+		hosted := 0
+		for range reducer.Shards() { // one, unless -shards is set
+			batch, err, _ := next()
+			if err != nil {
+				return err
+			}
+			loss, _ := model.loss(batch)
+			if hosted == len(losses) {
+				losses = append(losses, nil)
+			}
+			losses[hosted] = append(losses[hosted], loss)
+			hosted++
+			model.backward(reducer.Ready) // a layer is averaged while those below are computed
+		}
+
+		computed := time.Now()
+		if err := reducer.Wait(ctx); err != nil {
+			return err
+		}
+		e.waits = append(e.waits, time.Since(computed))
+		model.step(F(o.rate), F(o.momentum))
+	}
+	e.elapsed = time.Since(start)
+
+	var err error
+	e.losses, err = ddp.MeanOverShards(ctx, reducer, slices.Concat(losses...))
+	return err
+}
+
 // progress is the state of a checkpoint.
 type progress struct {
 	Epoch    int
 	Accuracy float64
 }
 
-// evaluate completes an epoch by what needs all ranks: their mean loss, the shortest of their
+// evaluate completes an epoch by what needs all ranks: the shortest of their
 // waits in each step, and the accuracy on the test set, of which every rank tests a part.
 func evaluate[F nn.Float](e *epoch, group *dist.ProcessGroup, model mlp[F], testSet digits.Set[F]) error {
 	for _, wait := range e.waits {
@@ -104,7 +135,6 @@ func evaluate[F nn.Float](e *epoch, group *dist.ProcessGroup, model mlp[F], test
 	count := []int{correct}
 	all := dist.WithGroup(group)
 	if err := cmp.Or(
-		dist.AllReduce(e.losses, dist.Avg, all),
 		dist.AllReduce(e.waits, dist.Min, all),
 		dist.AllReduce(count, dist.Sum, all),
 	); err != nil {

@@ -49,6 +49,12 @@ func (v VersionError) Error() string {
 	return fmt.Sprintf("it speaks version %d of goccl's protocol, this program version %d: all need the same goccl", uint8(v), magic[len(magic)-1])
 }
 
+// IsFinal reports whether another Dial would return the same error.
+func IsFinal(err error) bool {
+	_, isVersion := errors.AsType[VersionError](err)
+	return isVersion || errors.Is(err, ErrOtherSecret) || errors.Is(err, ErrOtherProgram)
+}
+
 // encode returns the opening message.
 func (o Opening) encode() []byte {
 	b := append(make([]byte, 0, openingBytes), magic...)

@@ -2,6 +2,8 @@
 
 package launcher
 
+import "fmt"
+
 // blameAlike blames all ranks that failed by themselves as the first of them did.
 func (l *launcher) blameAlike(e *EndedError) {
 	var alike []int
@@ -24,6 +26,8 @@ func (l *launcher) complaint(i int) string {
 	switch {
 	case !r.Failed() || !r.isFinished:
 		return ""
+	case r.Lost != "":
+		return fmt.Sprint("node ", r.Node)
 	case r.Asked != 0 && (r.Signal != 0 || r.Report == nil || r.Report.Time.After(l.ending.at)):
 		return ""
 	case r.Report != nil:

@@ -30,13 +30,14 @@ func (f *failure) hasCome() bool { return f.seen >= 0 || f.signal != 0 || f.canc
 
 // ending is how far the launcher has come in ending the ranks.
 type ending struct {
-	begun      bool             // the ranks were sent a signal
-	at         time.Time        // likewise
-	killed     bool             // and it was SIGKILL
-	grace      time.Duration    // between the first signal and SIGKILL; -1 if a second interrupt ended it
-	aborted    bool             // by an interrupt after all were killed
-	blamedLate <-chan time.Time // the ranks to blame have not ended in blameGrace
-	deadline   <-chan time.Time // of the grace period
+	begun       bool             // the ranks were sent a signal
+	at          time.Time        // likewise
+	killed      bool             // and it was SIGKILL
+	grace       time.Duration    // between the first signal and SIGKILL; -1 if a second interrupt ended it
+	interrupted bool             // this launcher has got SIGINT
+	aborted     bool             // by an interrupt after all were killed
+	blamedLate  <-chan time.Time // the ranks to blame have not ended in blameGrace
+	deadline    <-chan time.Time // of the grace period
 }
 
 // blameGrace is how long a rank to blame may take to end by itself after others have ended because

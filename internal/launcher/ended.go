@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -63,12 +64,12 @@ type Rank struct {
 
 	Node      int             // of several
 	Host      string          // its name; "" if the job has one node
+	Lost      string          // how its node was lost before the rank ended, or ""
 	Transport string          // by which it has joined the others; "" if it has not, or does not use goccl
 	Value     json.RawMessage `json:",omitempty"` // its result, or nil
 
 	build         string // of the program; "" if it has not told it
 	ended         bool   // the process has ended
-	lost          string // how its node was lost
 	hidden        string // why it has failed although it ended with status 0, as the launcher saw it
 	hasRest       bool   // it ended with status 0, and the launcher has ended the rest of its group
 	started, died time.Time
@@ -77,7 +78,7 @@ type Rank struct {
 // Failed reports whether the rank ended by a signal or with another status than 0, or failed behind
 // another process that ended with 0.
 func (r Rank) Failed() bool {
-	return r.Exit != 0 || r.Signal != 0 || r.lost != "" || r.hiddenFailure() != ""
+	return r.Exit != 0 || r.Signal != 0 || r.Lost != "" || r.hiddenFailure() != ""
 }
 
 // hiddenFailure says why a rank has failed that ended with status 0, which is that of another
@@ -106,16 +107,16 @@ func (r Rank) status() int {
 	if r.Signal != 0 {
 		return statusSignal + int(r.Signal)
 	}
-	if r.lost != "" || r.hiddenFailure() != "" {
-		return statusFailed
+	if r.Lost != "" || r.hiddenFailure() != "" {
+		return cmp.Or(r.Exit, statusFailed)
 	}
 	return r.Exit
 }
 
 // How describes how the rank ended.
 func (r Rank) How() string {
-	if r.lost != "" {
-		return r.lost
+	if r.Lost != "" {
+		return "the loss of its node: " + r.Lost
 	}
 	if r.Signal != 0 {
 		return fmt.Sprintf("%s (%v)", SignalName(r.Signal), r.Signal)
@@ -197,6 +198,9 @@ func (e *EndedError) Error() string {
 		if i == e.First && (e.Cause == CauseFailed || e.Cause == CauseUnknown) {
 			continue // part of the headline
 		}
+		if r.Lost != "" && e.First >= 0 && r.Node == e.Ranks[e.First].Node {
+			continue // likewise
+		}
 		fate := r.fate(e.Grace, slices.Contains(e.Blamed, i))
 		if ranks[fate] == nil {
 			fates = append(fates, fate)
@@ -222,8 +226,8 @@ func (e *EndedError) headline() string {
 
 	first := e.Ranks[e.First]
 	who, was := text.Ranks(e.Blamed), "were"
-	if first.lost != "" {
-		return fmt.Sprintf("%s failed by %s, after %v", who, first.lost, after)
+	if first.Lost != "" {
+		return fmt.Sprintf("node %d (host %s, %s) was lost, after %v: %s", first.Node, first.Host, who, after, first.Lost)
 	}
 	if len(e.Blamed) == 1 {
 		who, was = fmt.Sprintf("%s (%spid %d)", who, first.describeNode(), first.PID), "was"
@@ -247,6 +251,9 @@ func (e *EndedError) headline() string {
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:
+		if r := e.Ranks[e.Reporter].Report; r != nil && r.Cause == faults.PeerLost {
+			return fmt.Sprintf("%s lost each other, and live: the job failed after %v", who, after)
+		}
 		return fmt.Sprintf("%s waited for each other: the job failed after %v", who, after)
 	case CauseDeadlock:
 		return fmt.Sprintf("ranks %s waited for each other, a deadlock: the job failed after %v", circleText(e.Blamed), after)
@@ -331,6 +338,9 @@ func (e *EndedError) CauseOf(rank int) string {
 	switch r := e.Ranks[rank]; {
 	case !r.Failed():
 		return ""
+	case r.Lost != "":
+		return r.How()
+	// What it says.
 	case r.Report != nil:
 		return r.Report.Message
 	case rank != e.First:

@@ -42,7 +42,7 @@ func (l *launcher) openOutputs() error {
 // makeFiles creates the ranks' files in a directory, all or none.
 func (l *launcher) makeFiles(dir string) error {
 	err := os.MkdirAll(dir, 0o777)
-	for i := l.first(); i < l.first()+len(l.here()); i++ {
+	for i := l.firstHere(); i < l.firstHere()+l.Ranks; i++ {
 		for k, ending := range []string{"out", "err"} {
 			if err == nil {
 				name := filepath.Join(dir, fmt.Sprintf("rank-%d.%s", i, ending))

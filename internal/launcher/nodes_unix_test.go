@@ -5,10 +5,13 @@ package launcher
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/handshake"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/test/screen"
 )
 
@@ -27,11 +31,28 @@ const nodeSecret = "a secret of several nodes"
 func init() {
 	programs["node"] = func(args []string) { // a launcher: of which node, of how many, where they meet, ranks, program
 		job := testJob(number(args[3]), args[4:]...)
-		job.Nodes = Nodes{Count: number(args[1]), Rank: number(args[0]), Endpoint: args[2], Secret: nodeSecret}
+		job.Nodes = testNodes(number(args[0]), number(args[1]), args[2])
 		job.Stdout, job.Stderr, job.Grace = os.Stdout, os.Stderr, time.Minute
 		if err := runError(job); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(9)
+		}
+	}
+	programs["interrupted once"] = func(args []string) {
+		asked := make(chan os.Signal, 2)
+		signal.Notify(asked, syscall.SIGINT)
+		fmt.Println("up")
+		fmt.Println("got", <-asked)
+		waitForFile(args[0])
+		os.Exit(len(asked))
+	}
+	programs["ends first"] = func(args []string) {
+		for e := launchenv.ReadEnded(os.Getenv); os.Getenv("RANK") != args[0]; e = launchenv.ReadEnded(os.Getenv) {
+			if e != nil {
+				fmt.Println("rank", e.Rank, "has ended")
+				return
+			}
+			time.Sleep(time.Millisecond)
 		}
 	}
 	programs["variables"] = func([]string) {
@@ -43,13 +64,23 @@ func init() {
 	}
 }
 
-// freeEndpoint returns an address of loopback at which nothing listens.
+func testNodes(node, nodes int, endpoint string) Nodes {
+	return Nodes{Count: nodes, Rank: node, Endpoint: endpoint, Secret: nodeSecret, Note: func(text string) { fmt.Fprintln(os.Stderr, text) }}
+}
+
+// freeEndpoint returns an address of loopback at which nothing listens, and from which the system
+// lets nobody dial.
 func freeEndpoint(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 1000 {
+		endpoint := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		if l, err := net.Listen("tcp", endpoint); err == nil {
+			require.NoError(t, l.Close())
+			return endpoint
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // nodeJobs are the parts of a job, each with that many ranks.
@@ -57,7 +88,7 @@ func nodeJobs(t *testing.T, ranks []int, args ...string) (jobs []*Spec) {
 	endpoint := freeEndpoint(t)
 	for node, n := range ranks {
 		job := testJob(n, args...)
-		job.Nodes = Nodes{Count: len(ranks), Rank: node, Endpoint: endpoint, Secret: nodeSecret}
+		job.Nodes = testNodes(node, len(ranks), endpoint)
 		jobs = append(jobs, job)
 	}
 	return jobs
@@ -122,7 +153,7 @@ func TestOneNodeFails(t *testing.T) {
 		require.ErrorAs(t, errs[1], &other)
 		require.Equal(t, 7, other.ExitCode())
 		require.ErrorContains(t, other, fmt.Sprintf("rank %d (node %d, ", rank, node))
-		require.ErrorContains(t, other, "(node 0, on host "+hostname()+", has the whole error)")
+		require.ErrorContains(t, other, "(node 0, host "+hostname()+", has the whole error)")
 		require.NotContains(t, other.Error(), "\n")
 	}
 }
@@ -154,6 +185,92 @@ func TestSignalOfAnyNode(t *testing.T) {
 	}
 }
 
+// TestInterruptOfAllNodes interrupts the launchers of all nodes, which is no second interrupt of any.
+func TestInterruptOfAllNodes(t *testing.T) {
+	fifo, open := gate(t)
+	var started []*running
+	for _, job := range nodeJobs(t, []int{1, 1}, "interrupted once", fifo) {
+		started = append(started, start(job))
+	}
+	for _, r := range started {
+		r.out.Await(t, "up\n", 1)
+	}
+	started[1].signals <- syscall.SIGINT
+	for _, r := range started {
+		r.out.Await(t, "got interrupt\n", 1)
+	}
+	started[0].signals <- syscall.SIGINT
+	started[0].signals <- syscall.SIGUSR2 // ignored: the launcher has handled the interrupt
+	open()
+	e := started[0].failure(t)
+	require.Equal(t, syscall.SIGINT, e.Signal)
+	for _, r := range e.Ranks {
+		require.Zero(t, r.Signal)
+		require.Zero(t, r.Exit)
+	}
+	var other *NodeError
+	require.ErrorAs(t, <-started[1].ended, &other)
+	require.Equal(t, 130, other.ExitCode())
+
+	// A second one kills, on whichever node it comes.
+	started = nil
+	for _, job := range nodeJobs(t, []int{1, 1}, "stubborn") {
+		started = append(started, start(job))
+	}
+	for _, r := range started {
+		r.out.Await(t, "up\n", 1)
+	}
+	started[1].signals <- syscall.SIGINT
+	started[1].signals <- syscall.SIGINT
+	require.Regexp(t, `\n  ranks 0, 1: killed by the second interrupt$`, started[0].failure(t).Error())
+	require.ErrorAs(t, <-started[1].ended, &other)
+	require.Equal(t, 130, other.ExitCode())
+}
+
+// TestSignalWhileWaiting ends launchers that wait for others.
+func TestSignalWhileWaiting(t *testing.T) {
+	for node, text := range []string{"SIGTERM came: waiting for node 1 to connect to port ", "SIGTERM came: waiting for node 0 at "} {
+		r := start(nodeJobs(t, []int{1, 1}, "stay")[node])
+		r.signals <- syscall.SIGUSR1
+		r.signals <- syscall.SIGTERM
+		err := <-r.ended
+		require.ErrorContains(t, err, text)
+		var refused *RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 143, refused.ExitCode())
+	}
+}
+
+// TestNodeThatGivesUp lets one node fail before it starts its ranks. All have its status.
+func TestNodeThatGivesUp(t *testing.T) {
+	for node := range 2 {
+		jobs := nodeJobs(t, []int{2, 2}, "stay")
+		jobs[node].Flight = "/dev/null/no directory"
+		_, errs, _ := runNodes(t, jobs)
+		var refused *RefusedError
+		require.ErrorAs(t, errs[node], &refused)
+		require.Equal(t, 2, refused.ExitCode())
+		status := interface{ ExitCode() int }(nil)
+		require.ErrorAs(t, errs[1-node], &status)
+		require.Equal(t, 2, status.ExitCode(), errs[1-node])
+		require.ErrorContains(t, errs[1-node], "the flight recorders of the ranks: ")
+		if node == 1 {
+			require.Regexp(t, `^node 1 \(host \S+, ranks 2, 3\) was lost, after \S+: the flight recorders `, errs[0].Error())
+		} else {
+			require.Regexp(t, `^node 0, host \S+: the flight recorders `, errs[1].Error())
+		}
+	}
+}
+
+// TestEndOnAnotherNode tells the ranks of all nodes of the first one that has ended.
+func TestEndOnAnotherNode(t *testing.T) {
+	for _, rank := range []string{"0", "1"} {
+		_, errs, out := runNodes(t, nodeJobs(t, []int{1, 1}, "ends first", rank))
+		require.NoError(t, errors.Join(errs...))
+		require.Contains(t, strings.Join(out, ""), "rank "+rank+" has ended")
+	}
+}
+
 // TestLostNode kills the launcher of one node. Those of the others, and all ranks, end.
 func TestLostNode(t *testing.T) {
 	for lost := range 2 {
@@ -176,9 +293,9 @@ func TestLostNode(t *testing.T) {
 		}
 		text := fmt.Sprint(errs[1-lost])
 		if lost == 0 {
-			require.Contains(t, text, "the launcher of node 0, on host "+hostname()+", is lost: ")
+			require.Contains(t, text, "node 0, host "+hostname()+", was lost: its launcher was killed")
 		} else {
-			require.True(t, strings.HasPrefix(text, "ranks 2, 3 failed by the loss of node 1, host "+hostname()+": "), text)
+			require.Regexp(t, "^node 1 .host "+hostname()+", ranks 2, 3. was lost, after .*s: its launcher was killed\n", text)
 			require.Contains(t, text, "ranks 0, 1: ended by SIGTERM")
 		}
 	}
@@ -190,8 +307,8 @@ func TestNodesThatDoNotFit(t *testing.T) {
 		texts  [2]string
 	}{
 		"another number of nodes": {func(j *Spec) { j.Nodes.Count = 3 }, [2]string{"was started with --nnodes 3, and node 0 with --nnodes 2", "was started with --nnodes 3, and node 0 with --nnodes 2"}},
-		"another secret":          {func(j *Spec) { j.Nodes.Secret += "!" }, [2]string{"waiting for the launcher of node 1: ", handshake.ErrOtherSecret.Error()}},
-		"a node that is another":  {func(j *Spec) { j.Nodes.Count, j.Nodes.Rank = 2, 2 }, [2]string{"says it is node 2 of 2", "says it is node 2 of 2"}},
+		"another secret":          {func(j *Spec) { j.Nodes.Secret += "!" }, [2]string{"waiting for node 1 to connect to port ", handshake.ErrOtherSecret.Error()}},
+		"a node that is another":  {func(j *Spec) { j.Nodes.Count, j.Nodes.Rank = 2, 2 }, [2]string{"says it is node 2 of 2: give each --node-rank once, from 0 to 1", "says it is node 2 of 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs := nodeJobs(t, []int{1, 1}, "stay")

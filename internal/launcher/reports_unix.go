@@ -105,11 +105,20 @@ func (l *launcher) readReport(i int) {
 	}
 }
 
-// reportEnd tells the other ranks that rank i has ended with status 0, since they would wait for
-// it in InitProcessGroup. The first such rank is enough.
-func (l *launcher) reportEnd(i int) {
-	if r := &l.ranks[i]; l.reports != "" && !l.hasReportedEnd && !r.Failed() {
-		l.hasReportedEnd = (&launchenv.Ended{Version: 1, Job: l.nodes.Job, Rank: i, PID: r.PID}).Send(string(l.reports)) == nil
+// noteFinished notes that a rank has finished. The first that has ended with status 0 is reported
+// to the others, since they would wait for it in InitProcessGroup.
+func (l *launcher) noteFinished(i int) {
+	l.running--
+	if r := &l.ranks[i]; !l.hasReportedEnd && !r.Failed() {
+		l.reportEnd(launchenv.Ended{Version: 1, Job: l.nodes.job, Rank: i, PID: r.PID})
+	}
+}
+
+// reportEnd reports the end of a rank to those of this node, and from node 0 to all.
+func (l *launcher) reportEnd(e launchenv.Ended) {
+	l.hasReportedEnd = l.reports == "" || e.Send(string(l.reports)) == nil
+	if l.Nodes.Rank == 0 {
+		l.nodes.send(nodeMessage{Ended: &e})
 	}
 }
 
@@ -138,8 +147,8 @@ func (l *launcher) findVanished() {
 
 // resultOf returns what a rank has reported beside failures, as far as it is readable.
 func (l *launcher) resultOf(rank int) launchenv.Result {
-	if l.reports == "" {
-		return launchenv.Result{}
+	if l.reports == "" || !l.isHere(rank) {
+		return l.ranks[rank].result
 	}
 	r, _ := launchenv.ReadResult(l.reports.resultFile(rank))
 	if r == nil {
@@ -150,7 +159,7 @@ func (l *launcher) resultOf(rank int) launchenv.Result {
 
 // readResults reads what all ranks have reported beside failures.
 func (l *launcher) readResults() {
-	for i := l.first(); i < l.first()+len(l.here()); i++ {
+	for i := range l.ranks {
 		r := l.resultOf(i)
 		l.ranks[i].Transport, l.ranks[i].Value, l.ranks[i].build = r.Transport, r.Value, r.Build
 	}

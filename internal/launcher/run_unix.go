@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // launcher is a running job. The goroutine of Run owns it, except for fields with another owner.
@@ -23,7 +25,7 @@ type launcher struct {
 	program        string // path of this program
 	started        time.Time
 	ranks          []rank
-	running        int  // ranks that were started and have not finished
+	running        int  // ranks that were started and have not finished; on node 0, with those of other nodes
 	hasReportedEnd bool // the ranks were told that one has finished
 
 	outputs [2]*output // standard output and standard error
@@ -54,7 +56,8 @@ type rank struct {
 	wasStopped bool // when it was asked
 
 	groups   rankGroups
-	shortage string // of what it had too little when it was killed, or ""
+	shortage string           // of what it had too little when it was killed, or ""
+	result   launchenv.Result // of a rank of another node
 
 	files   [2]*os.File // of Directory or Tee
 	pipes   [2]*os.File
@@ -77,29 +80,24 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 		Spec: j, name: newName(), failure: failure{seen: -1},
 		finished: make(chan int, j.Ranks), children: make(chan child, j.Ranks),
 	}
-	defer func() { l.nodes.close() }()
+	defer func() { l.nodes.Close() }()
 	if err := l.joinNodes(ctx); err != nil {
-		l.nodes.send(nodeMessage{Failed: err.Error()})
-		return nil, &RefusedError{statusFailed, err}
+		return nil, err
 	}
-	l.ranks = make([]rank, l.world())
-	for i := range l.ranks {
-		if node := l.nodeOf(i); l.Nodes.Count > 1 {
-			l.ranks[i].Node, l.ranks[i].Host = node, l.nodes.Hosts[node]
-		}
-	}
+	l.makeRanks()
 
 	defer l.closeFiles()
 	defer func() { l.cores.release() }()
 	defer l.flight.close()
 	if err := l.prepare(); err != nil {
-		l.nodes.send(nodeMessage{Failed: err.Error()})
-		return nil, &RefusedError{statusUsage, err}
+		err = &RefusedError{statusUsage, err}
+		l.nodes.GiveUp(err)
+		return nil, err
 	}
 
 	err := l.startAll()
 	if err != nil {
-		l.nodes.send(nodeMessage{Failed: err.Error()})
+		l.nodes.GiveUp(err)
 		l.signalAll(syscall.SIGKILL)
 	}
 	l.watch(ctx)
@@ -120,7 +118,7 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 	}
 	err = l.endNodes(l.jobError())
 	ranks := l.exits()
-	return &Outcome{Job: l.nodes.Job, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
+	return &Outcome{Job: l.nodes.job, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
 }
 
 // newName returns a unique job name.

@@ -22,15 +22,12 @@ func (l *launcher) startAll() error {
 	l.makeReports()
 	environment := l.environment()
 	for local := range l.here() {
-		i := l.first() + local
-		variables := slices.Concat(rankVariables(l.nodes.Job, l.nodes.secret, i, l.world(), local, l.Ranks), l.nodeVariables(),
+		i := l.firstHere() + local
+		variables := slices.Concat(rankVariables(l.nodes.job, l.nodes.secret, i, l.world(), local, l.Ranks), l.nodeVariables(),
 			l.cores.processors(environment, local), l.reports.variables(i))
 		if err := l.startRank(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)
 		}
-	}
-	if l.Nodes.Rank == 0 {
-		l.running = l.world() // with those of other nodes
 	}
 	return nil
 }
@@ -57,7 +54,7 @@ func (l *launcher) startRank(i int, environment []string) error {
 	}
 
 	var p *os.Process
-	err := l.cores.startOn(i-l.first(), func() (err error) {
+	err := l.cores.startOn(i-l.firstHere(), func() (err error) {
 		p, err = os.StartProcess(l.program, append([]string{rankName, l.Program}, l.Args...), &os.ProcAttr{
 			Files: []*os.File{input, outputs[0], outputs[1], l.keeper.pipe},
 			Env:   environment,

@@ -28,16 +28,16 @@ func (l *launcher) watch(ctx context.Context) {
 		select {
 		case c := <-l.children:
 			l.recordExit(c)
+			l.sendRanks(c.rank)
 
-			l.sendRanks(false)
 		case m := <-l.nodes.messages:
 			l.handleNode(m)
 		case <-l.nodes.ticks:
-			l.sendRanks(false)
+			l.sendAll()
 		case i := <-l.finished:
 			l.ranks[i].isFinished = true
-			l.running--
-			l.reportEnd(i)
+			l.noteFinished(i)
+			l.sendRanks(i)
 
 		case s := <-l.Signals:
 			if slices.Contains(userSignals, s) {
@@ -59,9 +59,14 @@ func (l *launcher) watch(ctx context.Context) {
 			l.lookForFlight()
 
 		case <-l.ending.blamedLate:
-			l.endIfBlamed(true)
+			if !l.loseSilent() {
+				l.endIfBlamed(true)
+			}
 		case <-l.ending.deadline:
 			l.signalAll(syscall.SIGKILL)
+			l.nodes.late = time.After(silence)
+		case <-l.nodes.late:
+			l.loseLate()
 		}
 	}
 }
@@ -166,25 +171,37 @@ func (l *launcher) passOn(s syscall.Signal) {
 	}
 }
 
-// endBySignal forwards a signal. The first one is the reason why the job ends; a second interrupt
+// endBySignal forwards a signal to this launcher, or asks node 0 to do so. A second interrupt
 // kills.
 func (l *launcher) endBySignal(s syscall.Signal) {
-	isSecond := l.failure.signal == syscall.SIGINT && s == syscall.SIGINT
+	isSecond := l.ending.interrupted && s == syscall.SIGINT
+	l.ending.interrupted = l.ending.interrupted || s == syscall.SIGINT
 	switch {
 	case l.ending.killed:
 		l.ending.aborted = true // the output cannot be written
 	case isSecond:
 		l.ending.grace = -1
 		l.signalAll(syscall.SIGKILL)
-	default:
-		if l.endIfBlamed(true); !l.ending.begun {
-			l.failure.signal, l.failure.after = s, time.Since(l.started)
-		}
 		if l.Nodes.Rank > 0 {
-			l.nodes.send(nodeMessage{Signal: s})
+			l.nodes.send(nodeMessage{Signal: syscall.SIGKILL})
 		}
-		l.signalAll(s)
+	case l.Nodes.Rank > 0:
+		l.nodes.send(nodeMessage{Signal: s})
+	default:
+		l.forward(s)
 	}
+}
+
+// forward forwards a signal to all ranks. The first one is the reason why the job ends. Of several
+// nodes, all may get it.
+func (l *launcher) forward(s syscall.Signal) {
+	if l.Nodes.Count > 1 && l.ending.begun {
+		return
+	}
+	if l.endIfBlamed(true); !l.ending.begun {
+		l.failure.signal, l.failure.after = s, time.Since(l.started)
+	}
+	l.signalAll(s)
 }
 
 // endByContext ends the job because its context has ended.

@@ -47,6 +47,7 @@ type tester interface {
 	testSpecial(t *testing.T)
 	testDivide(t *testing.T)
 	testMany(t *testing.T)
+	testFold(t *testing.T)
 	testLengths(t *testing.T)
 	testScan(t *testing.T)
 	testScale(t *testing.T)

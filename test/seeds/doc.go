@@ -5,7 +5,8 @@
 //
 // A job is drawn from a seed: its ranks, transport, calls and faults. The same seed draws the same
 // job and the same steps. Jobs are of several kinds, one file each, and each kind has an auditor,
-// which says what is wrong with how a job has ended.
+// which says what is wrong with how a job has ended. Corners are the smallest: each is about one
+// thing that ranks do at once.
 //
 // # Concurrency
 //

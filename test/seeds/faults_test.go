@@ -63,6 +63,7 @@ func (j *job) run(t *testing.T, o interleave.Options) (interleave.Result, error)
 		}
 	})
 	if r.Finding != nil {
+		r.Finding.Text += "\n" + j.text()
 		return r, nil
 	}
 	return r, errors.Join(a.check(), eps.check())

@@ -10,15 +10,15 @@ import (
 
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
-	"departures": 0x92bfb662cb9e1f78,
+	"departures": 0xe886fc839c6af637,
 	"orders":     0xd86c8a5381380776,
 	"programs":   0xa502e01072ced1e8,
-	"faults":     0x358d405e9f790773,
-	"operators":  0x80da963b331e71f7,
-	"spawn":      0xfed917438dc4db88,
-	"training":   0xc38f8b776864549c,
-	"processes":  0x882abf10e2a678fc,
-	"bugs":       0x95d547dbea763c7d,
+	"faults":     0x6bf1260f7eb21e18,
+	"operators":  0xcad8fffde469731a,
+	"spawn":      0x7136a828ccceb61c,
+	"training":   0x75a4dfbc66418c6c,
+	"processes":  0x54e67298a7654f04,
+	"bugs":       0x23096e9eaa0595e5,
 	"packets":    0x4de443f5116bd48e,
 }
 

@@ -25,6 +25,7 @@ type job struct {
 	hasMoments    bool
 	second        mishap // a second rank that gives up
 	leavesRefused bool   // who refuses its arguments leaves
+	hasBodies     bool   // a body fails, and not a rank
 	strays        []error
 }
 

@@ -83,6 +83,9 @@ func init() {
 					interleave.Step()
 					reading.checkInside(c)
 				}
+				if f := &reading.fault; f.way == wayFails && reading.hasBodies && c.Rank() == f.inCall {
+					return errKernel
+				}
 				return v.ReduceToAll(v.Part())
 			})
 		}

@@ -77,7 +77,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	if *update {
-		writeFound(t, chosen, results)
+		writeFound(t, all, results)
 	}
 }
 
@@ -162,7 +162,7 @@ func hunt(t *testing.T, program string, m *mutant, kind string) (h hunted) {
 			return h
 		}
 	}
-	return hunted{what: fmt.Sprintf("nothing in %d seeds", *jobs)}
+	return hunted{what: fmt.Sprintf("%d seeds of each kind", *jobs)}
 }
 
 // runFirst runs TestFirst, and returns the seed that has found something and its report; 0: none
@@ -228,23 +228,40 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// writeFound writes the table of what was found.
+// writeFound writes the table of what was found. Rows of mutants without a result stay as they are.
 func writeFound(t *testing.T, all []*mutant, results map[*mutant]hunted) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by make seed-mutants ARGS=-update. From seed %d on; mutants.txt has the edits.\n", *firstSeed)
-	missed := 0
-	for _, m := range all {
-		h := results[m]
-		fmt.Fprintf(&b, "\n%s, of %s: %s\n", m.name, m.of, m.breaks)
-		if h.seed != 0 {
-			fmt.Fprintf(&b, "\tfound by %s, seed %d: %s\n", h.kind, h.seed, h.what)
-			continue
-		}
-		missed++
-		fmt.Fprintf(&b, "\tnot found, in %s: %s\n", h.what, m.missed)
+	name := filepath.Join("testdata", "mutants-found.txt")
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	fmt.Fprintf(&b, "\n%d of %d are found.\n", len(all)-missed, len(all))
-	if err := os.WriteFile(filepath.Join("testdata", "mutants-found.txt"), []byte(b.String()), 0o600); err != nil {
+	rows := map[string]string{}
+	for row := range strings.SplitSeq(string(before), "\n\n") {
+		mutant, _, _ := strings.Cut(row, ", ")
+		_, rows[mutant], _ = strings.Cut(strings.TrimSpace(row), "\n\t")
+	}
+
+	var b strings.Builder
+	b.WriteString(aboutFound)
+	found := 0
+	for _, m := range all {
+		row := rows[m.name]
+		if h, ok := results[m]; ok && h.seed != 0 {
+			row = fmt.Sprintf("found by %s, seed %d: %s", h.kind, h.seed, h.what)
+		} else if ok {
+			row = fmt.Sprintf("not found, in %s: %s", h.what, m.missed)
+		}
+		if strings.HasPrefix(row, "found") {
+			found++
+		}
+		fmt.Fprintf(&b, "\n%s, of %s: %s\n\t%s\n", m.name, m.of, m.breaks, row)
+	}
+	fmt.Fprintf(&b, "\n%d of %d are found.\n", found, len(all))
+	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
+
+const aboutFound = `# What has found the defects of mutants.txt: the first seed of a kind of jobs, from 1 to 100,000 at most.
+# make seed-mutants ARGS=-update writes this file; with -mutant NAME too, only rows of such names.
+`

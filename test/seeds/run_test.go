@@ -5,6 +5,7 @@ package seeds
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,15 +42,15 @@ var kinds = []kind{
 	{"packets", runPackets},
 }
 
-// asked are kinds that no seed draws.
-var asked = []kind{{"moments", runMoments}}
+// asked are kinds that no seed draws, beside the corners.
+var asked = []kind{{"moments", runMoments}, {"corners", runCorners}}
 
 // kindOf returns the kind of a seed's job.
 func kindOf(seed uint64) kind {
 	if *onlyKind == "" {
 		return kinds[calls.Mix(seed)%uint64(len(kinds))]
 	}
-	for _, k := range append(asked, kinds...) {
+	for _, k := range slices.Concat(asked, corners, kinds) {
 		if k.name == *onlyKind {
 			return k
 		}

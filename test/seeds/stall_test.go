@@ -28,6 +28,15 @@ func TestStalledRankIsNamed(t *testing.T) {
 			x := make([]int32, 5)
 			return ccl.AllReduce(ctx, c, x, x, ccl.Sum, ccl.WithAlgorithm("tree"))
 		}},
+		{4, 300, func(ctx context.Context, c *ccl.Communicator) (err error) {
+			switch x := []int32{5}; c.Rank() {
+			case 0:
+				err = ccl.Send(ctx, c, x, stalled, 0)
+			case stalled:
+				_, err = ccl.Recv(ctx, c, x, 0, 0)
+			}
+			return err
+		}},
 	} {
 		for _, waiting := range []local.Waiting{local.Poll, local.Park} {
 			for step := range c.steps {

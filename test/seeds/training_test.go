@@ -90,6 +90,7 @@ type training struct {
 	done    []int         // by rank: steps that have succeeded
 	torn    []bool        // by rank: the weights are undefined, since their update has failed
 	weights [][][]float32 // by rank and parameter
+	spoilt  [][][]float32 // likewise: gradients of a step that has failed
 }
 
 // Forms of gradients.
@@ -139,7 +140,7 @@ func newTraining(random *rand.Rand) *training {
 	}
 	j.drawShards(random)
 	j.errs, j.begun, j.done, j.weights = make([]error, j.ranks), make([]int, j.ranks), make([]int, j.ranks), make([][][]float32, j.ranks)
-	j.torn = make([]bool, j.ranks)
+	j.torn, j.spoilt = make([]bool, j.ranks), make([][][]float32, j.ranks)
 	return j
 }
 
@@ -376,9 +377,23 @@ func (m *trainer) trainStep() error {
 
 	m.backward(batches - 1)
 	if err := m.model.Wait(ctx); err != nil {
+		m.spoil()
 		return err
 	}
 	return m.update()
+}
+
+// spoil overwrites the gradients of a step that has failed, which are the program's again.
+func (m *trainer) spoil() {
+	if m.form == formViews {
+		return
+	}
+	for _, g := range m.grads {
+		for k := range g {
+			g[k] = spoilt
+		}
+	}
+	m.spoilt[m.rank] = m.grads
 }
 
 // errLeft is the error of a worker that has left its groups before.
@@ -569,6 +584,11 @@ func (j *training) check() error {
 	for rank := range j.errs {
 		if err := j.checkWeights(rank); err != nil {
 			return err
+		}
+		for i, g := range j.spoilt[rank] {
+			if slices.ContainsFunc(g, func(x float32) bool { return x != spoilt }) {
+				return fmt.Errorf("buffers: gradient %d of rank %d is written after its step has failed: %v", i, rank, g)
+			}
 		}
 	}
 	if hasFailed := j.fault != noFault && j.fault != cancelsStep; hasFailed && j.err == nil {

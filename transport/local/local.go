@@ -248,6 +248,12 @@ func (ep *endpoint) Records() (transport.Records, error) {
 // Free implements transport.Endpoint. The garbage collector frees the memory.
 func (ep *endpoint) Free() error { return nil }
 
+// Fail implements transport.Endpoint.
+func (ep *endpoint) Fail(f *transport.Failure) *transport.Failure {
+	defer ep.group.further.FailSeats()
+	return ep.Member.Fail(f)
+}
+
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		ep.group.onLeave()

@@ -146,6 +146,12 @@ func (ep *endpoint) Withdraw() (ended bool) {
 	return ep.WithdrawFromCopies()
 }
 
+// Fail implements transport.Endpoint.
+func (ep *endpoint) Fail(f *transport.Failure) *transport.Failure {
+	defer ep.further.FailSeats()
+	return ep.Member.Fail(f)
+}
+
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		ep.further.CloseSeats(ep.Rank())

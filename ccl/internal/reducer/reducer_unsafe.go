@@ -35,16 +35,19 @@ type Func func(dst, a, b unsafe.Pointer, n int)
 
 // Reduction is the type of the elements of a call, and its operation.
 type Reduction struct {
-	typ   reduce.Type
-	op    reduce.Op
-	shift uint8 // an element has 1<<shift bytes
-	user  Func  // replaces op, unless nil
+	typ        reduce.Type
+	op         reduce.Op
+	shift      uint8 // an element has 1<<shift bytes
+	isPairwise bool  // Many reduces in the order of a balanced tree
+	divisor    int   // of Avg
+	user       Func  // replaces op, unless nil
 }
 
 // NewReduction returns the reduction of elements of type typ by op, which user replaces unless it
-// is nil.
-func NewReduction(typ reduce.Type, op reduce.Op, user Func) Reduction {
-	return Reduction{typ, op, uint8(bits.TrailingZeros(uint(typ.Size()))), user}
+// is nil. Avg divides by divisor. With isPairwise, which no user's operation has, Many is
+// reduce.Fold.
+func NewReduction(typ reduce.Type, op reduce.Op, user Func, divisor int, isPairwise bool) Reduction {
+	return Reduction{typ, op, uint8(bits.TrailingZeros(uint(typ.Size()))), isPairwise, divisor, user}
 }
 
 // Reducer reduces and copies the elements of one call. Its slices are as long as the group is
@@ -118,13 +121,18 @@ func (f *Reducer) Many(n int, ep transport.Endpoint) bool {
 	if f.user != nil {
 		return f.inChunks(n, userTile, ep, f.userMany)
 	}
+	if f.isPairwise {
+		return f.inChunks(n, f.chunk, ep, func(k int) {
+			reduce.Fold(f.typ, f.op, f.dsts, f.srcs, nil, k>>f.shift, f.divisor)
+		})
+	}
 	if n <= f.chunk && ep == nil && len(f.dsts) < f.ranks { // one chunk, into this rank's caches
-		reduce.Many(f.typ, f.op, f.dsts, f.srcs, n>>f.shift, f.ranks, false)
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, n>>f.shift, f.divisor, false)
 		return true
 	}
 	stream := f.pastCaches(n)
 	return f.inChunks(n, f.chunk, ep, func(k int) {
-		reduce.Many(f.typ, f.op, f.dsts, f.srcs, k>>f.shift, f.ranks, stream)
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, k>>f.shift, f.divisor, stream)
 	})
 }
 
@@ -192,7 +200,7 @@ func (f *Reducer) Pair(dst, a, b []byte, ep transport.Endpoint) bool {
 // Epilogue applies the op's epilogue to b, memory of this rank: Avg's division.
 func (f *Reducer) Epilogue(b []byte) {
 	if f.op == reduce.Avg {
-		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.ranks)
+		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.divisor)
 	}
 }
 

@@ -24,10 +24,16 @@ import (
 type doctorCommand struct {
 	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm and TMPDIR, and list it."`
 	JSON  bool `name:"json" help:"Print one JSON document."`
+	nodeFlags
+}
+
+// Validate checks the flags.
+func (c *doctorCommand) Validate() error {
+	return c.check("goccl doctor --nnodes 2 --node-rank 0 --rdzv-endpoint node-a:29500")
 }
 
 // Run runs the command. The first interrupt ends it, after it has removed its traces.
-func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	defer stop()
@@ -40,11 +46,19 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 
 	p := findingsText{out: stdout}
-	e := examine(ctx, func(f doctor.Finding) {
+	e := newExamination(func(f doctor.Finding) {
 		if !c.JSON && ctx.Err() == nil {
 			p.write(f)
 		}
 	})
+
+	if c.Nodes > 1 {
+		if err := c.examineNodes(ctx, stderr, e.add); err != nil {
+			return err
+		}
+	} else {
+		e.examine(ctx)
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
@@ -64,13 +78,17 @@ type examination struct {
 	report func(doctor.Finding) // is called for each finding
 }
 
-// examine makes all checks, and reports what each finds.
-func examine(ctx context.Context, report func(doctor.Finding)) *examination {
-	e := &examination{
+// newExamination returns an examination that has found nothing, and will report what it finds.
+func newExamination(report func(doctor.Finding)) *examination {
+	return &examination{
 		report: report,
 		Date:   time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
 		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []shm.Leftover{},
 	}
+}
+
+// examine makes all checks of this machine.
+func (e *examination) examine(ctx context.Context) {
 	for _, f := range doctor.Machine(e.Machine, "", os.Getenv) {
 		e.add(f)
 	}
@@ -89,10 +107,9 @@ func examine(ctx context.Context, report func(doctor.Finding)) *examination {
 	if ranks > 0 || startedBy.Verdict == doctor.Problem {
 		e.add(doctor.Finding{Part: doctor.PartYardsticks, Name: "all", Verdict: doctor.Note,
 			Says: "not measured under a launcher: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
-		return e
+		return
 	}
 	e.Yardsticks = append(e.Yardsticks, doctor.Yardsticks(ctx, "", e.add)...)
-	return e
 }
 
 func (e *examination) add(f doctor.Finding) {

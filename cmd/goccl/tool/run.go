@@ -35,11 +35,9 @@ type runCommand struct {
 	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
 	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
 	Report     string        `placeholder:"FILE" help:"Write a report of the job to FILE, as JSON: of each rank the exit status or signal, the wall time, the transport, and why it failed."`
-	Nodes      int           `name:"nnodes" default:"1" placeholder:"N" help:"Number of nodes. Each has a goccl run of its own, with the same --nnodes and --rdzv-endpoint, and starts -n ranks."`
-	NodeRank   int           `name:"node-rank" aliases:"node_rank" placeholder:"I" help:"Number of this node, from 0. Node 0 has the lowest ranks, decides, and shows why the job failed; its exit status is that of all."`
-	Endpoint   string        `name:"rdzv-endpoint" aliases:"rdzv_endpoint" placeholder:"HOST:PORT" help:"Where the nodes meet: a name or address of node 0, and a port that is free there. They need one secret, in GOCCL_SECRET_FILE or GOCCL_SECRET."`
 	Hosts      hostList      `placeholder:"HOST:N,..." help:"Start nothing, since goccl run starts processes of this machine only; show the command lines of mpirun, mpiexec and srun for these hosts."`
 	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
+	nodeFlags
 }
 
 // rankCount is the value of -n. Of -np, which is mpirun's spelling, a short flag gets the p as the
@@ -127,7 +125,7 @@ func (c *runCommand) Validate() error {
 	case c.Grace < 0:
 		return fmt.Errorf("--grace %v: want 0 or more", c.Grace)
 	}
-	if err := c.checkNodes(); err != nil {
+	if err := c.check("goccl run --nnodes 2 --node-rank 0 --rdzv-endpoint node-a:29500 -n 4 ./train"); err != nil {
 		return err
 	}
 	_, err := c.variables()
@@ -246,8 +244,8 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 	if err != nil {
 		return usageError{err}
 	}
-	outcome, err := job.Run(ctx)
 
+	outcome, err := job.Run(ctx)
 	if pin, few := errors.AsType[*launcher.PinError](err); few {
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}

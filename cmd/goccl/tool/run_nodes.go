@@ -10,36 +10,42 @@ import (
 	"github.com/goccl/goccl/internal/launcher"
 )
 
-// checkNodes checks the flags of a job of several nodes.
-func (c *runCommand) checkNodes() error {
-	const example = "as in goccl run --nnodes 2 --node-rank 0 --rdzv-endpoint node-a:29500 -n 4 ./train"
-	switch _, port, err := net.SplitHostPort(c.Endpoint); {
-	case c.Nodes < 1:
-		return fmt.Errorf("--nnodes %d: want 1 or more", c.Nodes)
-	case c.NodeRank < 0 || c.NodeRank >= c.Nodes:
-		return fmt.Errorf("--node-rank %d: want the number of this node among --nnodes %d, from 0 to %d", c.NodeRank, c.Nodes, c.Nodes-1)
-	case c.Nodes > 1 && c.Endpoint == "":
-		return errors.New("--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, " + example)
-	case c.Nodes > 1 && (err != nil || port == "" || port == "0"):
-		return fmt.Errorf("--rdzv-endpoint %s: want HOST:PORT, %s", c.Endpoint, example)
+// nodeFlags say which of several nodes this one is. They are torchrun's.
+type nodeFlags struct {
+	Nodes    int    `name:"nnodes" aliases:"nodes" default:"1" placeholder:"N" help:"Number of nodes. Give this command on each, with the same --nnodes and --rdzv-endpoint."`
+	NodeRank int    `name:"node-rank" aliases:"node_rank" placeholder:"I" help:"Number of this node, from 0. Node 0 has the lowest ranks and shows why the job failed; its exit status is that of all."`
+	Endpoint string `name:"rdzv-endpoint" aliases:"rdzv_endpoint" placeholder:"HOST:PORT" help:"Where the nodes connect: a name or address of node 0, and a port that is free there. They need one secret, in GOCCL_SECRET_FILE or GOCCL_SECRET."`
+}
+
+// check checks the flags. usage is a command that is right.
+func (f *nodeFlags) check(usage string) error {
+	switch _, port, err := net.SplitHostPort(f.Endpoint); {
+	case f.Nodes < 1:
+		return fmt.Errorf("--nnodes %d: want 1 or more", f.Nodes)
+	case f.NodeRank < 0 || f.NodeRank >= f.Nodes:
+		return fmt.Errorf("--node-rank %d: want the number of this node among --nnodes %d, from 0 to %d", f.NodeRank, f.Nodes, f.Nodes-1)
+	case f.Nodes > 1 && f.Endpoint == "":
+		return errors.New("--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, as in " + usage)
+	case f.Nodes > 1 && (err != nil || port == "" || port == "0"):
+		return fmt.Errorf("--rdzv-endpoint %s: want HOST:PORT, as in %s", f.Endpoint, usage)
 	}
 	return nil
 }
 
-// nodes returns this node among those of the job. It warns if anybody can join them.
-func (c *runCommand) nodes(stderr stderr) (launcher.Nodes, error) {
-	if c.Nodes == 1 {
-		return launcher.Nodes{}, nil
+// nodes returns this node among the others. It warns if anybody can join them.
+func (f *nodeFlags) nodes(stderr stderr) (launcher.Nodes, error) {
+	n := launcher.Nodes{Count: f.Nodes, Rank: f.NodeRank, Endpoint: f.Endpoint}
+	if n.Count == 1 {
+		return n, nil
 	}
-	secret, err := launchenv.ReadSecret(os.Getenv)
-	host, _, _ := net.SplitHostPort(c.Endpoint) // it was checked
-	isLoopback := host == "localhost" || net.ParseIP(host).IsLoopback()
-	switch {
-	case err != nil || secret != "":
+	n.Note = func(text string) { _, _ = fmt.Fprintf(stderr, "goccl: %s\n", text) } // it is only a hint
+	var err error
+	switch n.Secret, err = launchenv.ReadSecret(os.Getenv); {
+	case err != nil || n.Secret != "":
 	case launchenv.IsOpen(os.Getenv):
-		_, err = fmt.Fprintf(stderr, "goccl: warning: GOCCL_SECRET=none: whoever reaches %s may join the job\n", c.Endpoint)
-	case !isLoopback:
+		_, err = fmt.Fprintf(stderr, "goccl: warning: GOCCL_SECRET=none: whoever reaches %s may join the job\n", n.Endpoint)
+	case !n.IsLoopback():
 		err = errors.New("--nnodes: without a secret, whoever reaches a node could join; " + launchenv.SecretRemedy)
 	}
-	return launcher.Nodes{Count: c.Nodes, Rank: c.NodeRank, Endpoint: c.Endpoint, Secret: secret}, err
+	return n, err
 }

@@ -2,6 +2,8 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -27,12 +29,24 @@ func TestNodesUsage(t *testing.T) {
 	require.Contains(t, failed(t, 2, "run", "--nnodes", "2", "--rdzv-endpoint", "node-a:29500", "-n", "1", "true"), "the secret of GOCCL_SECRET has 9 bytes, and could be found by trying")
 }
 
+// freeEndpoint returns an address of loopback at which nothing listens, and from which the system
+// lets nobody dial.
+func freeEndpoint(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		endpoint := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		if l, err := net.Listen("tcp", endpoint); err == nil {
+			require.NoError(t, l.Close())
+			return endpoint
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // Two nodes are one job: node 0 reports all ranks, and both end with the status of the one that failed.
 func TestTwoNodes(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	endpoint := l.Addr().String()
-	require.NoError(t, l.Close())
+	endpoint := freeEndpoint(t)
 	report := filepath.Join(t.TempDir(), "report.json")
 	t.Setenv("GOCCL_SECRET", "none")
 	script := `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE"; test $RANK != 2 || { echo "out of luck" >&2; exit 5; }; sleep 60`
@@ -50,7 +64,7 @@ func TestTwoNodes(t *testing.T) {
 	require.Contains(t, stderr0.String(), warning)
 	require.Contains(t, string(stdout), "[1] rank 1 of 4, 1 of 2")
 	require.Regexp(t, `rank 2 \(node 1, host .*, pid \d+\) was the first to fail, after .*: exit status 5\n +the last that it wrote to standard error:\n +out of luck`, stderr0.String())
-	require.Regexp(t, `rank 2 \(node 1, host .*, pid \d+\) was the first to fail, after .*: exit status 5 \(node 0, on host .*, has the whole error\)`, stderr1.String())
+	require.Regexp(t, `rank 2 \(node 1, host .*, pid \d+\) was the first to fail, after .*: exit status 5 \(node 0, host .*, has the whole error\)`, stderr1.String())
 
 	var r runReport
 	text, err := os.ReadFile(report)

@@ -31,7 +31,7 @@ type rankReport struct {
 	Node      *int            `json:"node,omitempty"` // if there are several, and its host
 	Host      string          `json:"host,omitempty"`
 	PID       int             `json:"pid"`
-	Exit      *int            `json:"exit,omitempty"` // unless a signal ended it
+	Exit      *int            `json:"exit,omitempty"` // unless a signal ended it, or its node was lost
 	Signal    string          `json:"signal,omitempty"`
 	Asked     string          `json:"asked,omitempty"` // the signal that goccl run had sent before
 	Seconds   float64         `json:"seconds"`
@@ -100,14 +100,13 @@ func newRunReport(job *launcher.Spec, outcome *launcher.Outcome, err error) *run
 	}
 
 	r.Job, r.Started, r.Seconds = outcome.Job, &outcome.Started, outcome.Took.Seconds()
-
 	for i, rank := range outcome.Ranks {
 		d := rankReport{Rank: i, PID: rank.PID, Seconds: rank.Wall.Seconds(), Transport: rank.Transport, Value: rank.Value, Asked: launcher.SignalName(rank.Asked)}
 		if d.Host = rank.Host; d.Host != "" {
 			d.Node = &rank.Node
 		}
 
-		if d.Signal = launcher.SignalName(rank.Signal); d.Signal == "" {
+		if d.Signal = launcher.SignalName(rank.Signal); d.Signal == "" && rank.Lost == "" {
 			d.Exit = &rank.Exit
 		}
 		if ended != nil {

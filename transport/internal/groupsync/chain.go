@@ -45,36 +45,37 @@ func isAwake(waitOn *interleave.Uint64, rest Rest, sleeper int) bool {
 // followWaits returns the end of the chain of waits from peer. waitOn returns 1 + the rank that a
 // rank waits for, or 0.
 //
-// The chain may run in a circle. A member of the circle that was stopped could
-// perhaps serve another member, though not the one that it waits for; it stays awake, and
-// followWaits returns it.
+// A member that was stopped may have been served without having looked, and in a circle it could
+// perhaps serve another member. It stays awake, and followWaits returns it.
 func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func(who int) bool) int {
-	var circle []int
-	for who := peer; who != r.rank && !slices.Contains(circle, who); {
+	var chain []int
+	end := peer // of a circle
+	for who := peer; who != r.rank && !slices.Contains(chain, who); {
 		on := waitOn(who)
 		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // it waits for its own message
-			return who
+			end = who
+			break
 		}
-		circle = append(circle, who)
+		chain = append(chain, who)
 		who = int(on) - 1
 	}
 
 	if r.group.processes == nil { // whoever was stopped after it took its token leaves this one
-		for _, who := range circle {
+		for _, who := range chain {
 			r.group.rest.Wake(who)
 			r.group.rest.Wake(r.group.p2p(who))
 		}
 	}
 	isAsleep := func(who int) bool { return !isAwake(who) }
-	stopped := slices.DeleteFunc(circle, isAsleep)
-	for i := 0; i < wakeTries && (len(stopped) > 1 || len(stopped) == 1 && i == 0); i++ {
+	stopped := slices.DeleteFunc(chain, isAsleep)
+	for i := 0; i < wakeTries && len(stopped) > 0; i++ {
 		interleave.Sleep(wakeTime) // their own tickers may have woken them just now
 		stopped = slices.DeleteFunc(stopped, isAsleep)
 	}
 	if len(stopped) > 0 {
 		return stopped[0]
 	}
-	return peer
+	return end
 }
 
 // wakeTime is the longest time that a process takes to run after it was woken, unless it is

@@ -39,7 +39,7 @@ func TestBehind(t *testing.T) {
 	}{
 		"a rank that is awake":            {[]int{1, none, none}, nil, 1},
 		"the end of a chain":              {[]int{1, 2, 3, none}, nil, 3},
-		"the end of a chain, just woken":  {[]int{1, 2, 3, none}, stopped{1: true}, 3},
+		"one stopped before it looked":    {[]int{1, 2, 3, none}, stopped{2: true}, 2},
 		"a circle":                        {[]int{1, 2, 0}, nil, 1},
 		"a rank that waits for itself":    {[]int{1, 2, 2}, nil, 2},
 		"one stopped in its sleep":        {[]int{1, 2, 0}, stopped{2: true}, 2},
@@ -54,6 +54,12 @@ func TestBehind(t *testing.T) {
 		if got := r.findStuck(1); got != c.want {
 			t.Errorf("%s: blames rank %d, want %d", name, got, c.want)
 		}
+	}
+	// A member of the chain that was just woken is not stopped.
+	woken := []*State{new(State), new(State), new(State)}
+	woken[1].waitOn.Store(2 + 1)
+	if got := NewMember(NewGroup(woken, new(Words), noCauses{}, drowsy{1: 3}), 0, nil, false).findStuck(1); got != 2 {
+		t.Errorf("blames rank %d, want 2", got)
 	}
 	// An invalid word ends the chain.
 	states := []*State{new(State), new(State)}

@@ -29,6 +29,8 @@ func (r *Member) RankIn(members []int) (rank int, err error) {
 	return rank, nil
 }
 
+var errOuterFailed = fmt.Errorf("%w that this one is made of", transport.ErrFailed)
+
 // CheckMembers returns an error if members can no longer form a group: this rank has left this
 // group, this group has failed, or a member has left or died before it came. errors.As then finds
 // a *transport.PeerLostError with the member's rank in the new group. hasCome takes a rank in the
@@ -38,7 +40,7 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 	case r.isClosed.Load():
 		return transport.ErrClosed
 	case r.Failed():
-		return fmt.Errorf("%w that this one is made of", transport.ErrFailed)
+		return errOuterFailed
 	}
 	for rank, m := range members {
 		if m == r.rank {
@@ -123,6 +125,19 @@ func (v *Rendezvous) CloseSeats(rank int) {
 			}
 		}
 		v.dropFull(number, open)
+	}
+}
+
+// FailSeats fails the groups for which it still waits for members: the group that they are made of
+// has failed, and who comes from now on gives up.
+func (v *Rendezvous) FailSeats() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(v.open)) {
+		for _, m := range v.open[number] {
+			i := slices.IndexFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
+			m.seats[i].Fail(&transport.Failure{Kind: transport.FailureAborted, By: i, Text: errOuterFailed.Error(), Cause: errOuterFailed})
+		}
 	}
 }
 

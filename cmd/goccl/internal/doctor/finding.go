@@ -27,6 +27,7 @@ const (
 	PartProcesses     = "ranks as processes"
 	PartConfiguration = "launcher and configuration"
 	PartYardsticks    = "yardsticks"
+	PartNodes         = "nodes"
 )
 
 // Count returns the number of findings with a verdict.
