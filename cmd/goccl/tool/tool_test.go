@@ -329,15 +329,15 @@ rules:
 	text = refused(t, "explain", "--ranks=3,8", "--nodes=1,2,4", "--collective=all_reduce", "--bytes=1MiB")
 	require.Regexp(t, `(?m)^TRANSPORT +RANKS +NODES +COLLECTIVE `, text)
 	require.Regexp(t, `(?m)^local +8 +1 +all_reduce .* rule 2$`, text)
-	require.Regexp(t, `(?m)^mpi +8 +4 +all_reduce .* rule 1$`, text)
+	require.Regexp(t, `(?m)^tcp +8 +4 +all_reduce .* rule 1$`, text)
 	require.Regexp(t, `(?m)^- +3 +4 +all .* refused: 3 ranks on 4 nodes `, text)
 
 	for _, transport := range []string{"local", "shm"} {
 		require.Contains(t, failed(t, 1, "explain", "--ranks=4", "--nodes=2", "--transport="+transport),
-			`transport "`+transport+`" connects ranks on one node, and --nodes is 2; use --transport auto or mpi`)
+			`transport "`+transport+`" connects ranks on one node, and --nodes is 2; use --transport auto, tcp or mpi`)
 	}
-	require.Contains(t, printed(t, append(one, "--transport=mpi")...), "calls: transport tcp, ranks 4, dtype float32")
-	require.Contains(t, printed(t, append(one, "--transport=mpi", "--nodes=3")...), "calls: transport tcp, ranks 4, nodes 3, dtype float32")
+	require.Contains(t, printed(t, append(one, "--transport=mpi")...), "calls: transport mpi, ranks 4, dtype float32")
+	require.Contains(t, printed(t, append(one, "--transport=mpi", "--nodes=3")...), "calls: transport mpi, ranks 4, nodes 3, dtype float32")
 }
 
 // A group of one rank runs no kernel, and explain shows that.

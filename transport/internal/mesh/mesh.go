@@ -101,6 +101,9 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 	var l net.Listener
 	if j.Rank == 0 {
 		l, err = j.Rendezvous.Listen(ctx, j.listenAddress)
+		if end := j.endOf(ctx); err != nil && end != nil {
+			err = fmt.Errorf("%w; %w", end, err)
+		}
 	} else if root, err = j.reach(ctx); err == nil {
 		address := root.LocalAddr().(*net.TCPAddr)
 		if l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: address.IP, Zone: address.Zone}); err != nil {

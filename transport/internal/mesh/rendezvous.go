@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/goccl/goccl/internal/launchenv"
-	"github.com/goccl/goccl/transport"
 )
 
 // Rendezvous lets the ranks find rank 0.
@@ -110,7 +109,7 @@ func (s *agentStore) Listen(ctx context.Context, address func(port int) string) 
 			break
 		}
 		if !sleep(ctx, longestPause) {
-			return nil, fmt.Errorf("%w: %w", transport.ContextError(ctx), err)
+			return nil, err
 		}
 	}
 	defer s.forget()
