@@ -55,7 +55,7 @@ func (s *segment) join(f *found, w *waiting) (again bool, err error) {
 	case f.verdict == ready:
 		return true, nil
 	case f.verdict == abandoned && (f.isHeld || isRemoved):
-		return false, f.whyAbandoned()
+		return false, s.whyAbandoned(f, w)
 	case !f.isHeld && isRemoved:
 		return true, nil
 	case !f.isHeld:

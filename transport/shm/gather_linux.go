@@ -19,7 +19,7 @@ func (s *segment) awaitAll(w *waiting) error {
 		case ready:
 			return nil
 		case abandoned:
-			return readReason(s.file.arena, s.path)
+			return s.readReason(s.file.arena, w)
 		}
 
 		if err == nil && s.rank == 0 && len(missing) == 0 {
@@ -105,7 +105,7 @@ func (f *found) withHead(use func(head arena)) error {
 // endGathering is found.abandon for a mapped file.
 func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	word, failed := at[interleave.Uint32](file, verdictOffset), at[interleave.Uint32](file, failedOffset)
-	if ok, err := tryLock(fd, failureLock); ok && err == nil && word.Load() == gathering && failed.Load() == 0 {
+	if ok, err := tryLock(fd, failureLock); ok && err == nil && word.Load() != ready && failed.Load() == 0 {
 		encodeFailure(file.bytes(failureOffset, recordBytes), why)
 		failed.Store(1)
 	}
@@ -113,27 +113,37 @@ func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	return word.Load()
 }
 
-// whyAbandoned returns the reason why the gathering has ended.
-func (f *found) whyAbandoned() (reason error) {
-	if err := f.withHead(func(head arena) { reason = readReason(head, f.path) }); err != nil {
+// whyAbandoned returns the reason why the gathering of f has ended.
+func (s *segment) whyAbandoned(f *found, w *waiting) (reason error) {
+	if err := f.withHead(func(head arena) { reason = s.readReason(head, w) }); err != nil {
 		return fmt.Errorf("shared memory %s: the ranks have given up, and the reason cannot be read: %w", f.path, err)
 	}
 	return reason
 }
 
-// readReason is found.whyAbandoned for a mapped file.
-func readReason(file arena, path string) error {
+// readReason is whyAbandoned for a mapped file. Who is about to write the reason holds a lock.
+func (s *segment) readReason(file arena, w *waiting) error {
 	failed := at[interleave.Uint32](file, failedOffset)
-	for range 100 { // another rank may be about to write it
-		if failed.Load() != 0 {
-			break
+	for isFree := false; failed.Load() == 0; isFree = !isLocked(s.fd, failureLock, 1) {
+		if isFree {
+			return fmt.Errorf("shared memory %s: %w", s.path, s.whoGaveUp())
 		}
-		interleave.Sleep(firstPause)
+		if !w.pause() {
+			return fmt.Errorf("shared memory %s: the ranks have given up, and the reason is not there yet: %w", s.path, context.Cause(w.ctx))
+		}
 	}
-	if failed.Load() == 0 {
-		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
+	return fmt.Errorf("shared memory %s: %w", s.path, groupsync.JoinError(decodeFailure(file.bytes(failureOffset, recordBytes))))
+}
+
+// whoGaveUp returns why ranks have given up of which none has left the reason.
+func (s *segment) whoGaveUp() error {
+	for rank := range s.header.ranks {
+		seat, err := (&found{path: s.path, fd: s.fd}).readSeat(rank)
+		if err == nil && seat.state == attached && !s.isAlive(rank) {
+			return &transport.PeerLostError{Rank: rank, PID: seat.pid}
+		}
 	}
-	return fmt.Errorf("shared memory %s: %w", path, groupsync.JoinError(decodeFailure(file.bytes(failureOffset, recordBytes))))
+	return errors.New("a process gave up before all ranks had joined, and left no reason")
 }
 
 // giveUp leaves a segment whose gathering is over, because of err.
