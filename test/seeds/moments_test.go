@@ -99,7 +99,7 @@ func init() {
 //go:norace
 func (j *job) checkInside(c *ccl.Call) {
 	number := c.Shape().Bytes/4 - readLength
-	canRunOut := j.fault.way == wayStalls // who leaves a call does not wait for ever
+	canRunOut := j.fault.way == wayStalls || j.fault.way == wayTimes // who leaves a call does not wait for ever
 	if canRunOut || number < 1 || number > len(j.events) || len(j.strays) > 0 {
 		return
 	}
