@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia test long race mpi nodes suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx gorgonia test long race mpi nodes suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -120,6 +120,9 @@ bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far 
 
 kill: ## kill, stop and delay ranks that are processes, 1000 times, and print what is said of each failure, for about eight minutes
 	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s -outcomes 20 $(ARGS)
+
+restarts: ## kill ranks of 100 trainings, which start anew and end with the undisturbed weights, for about eight minutes
+	$(GO) test -v -count=1 -timeout 60m ./examples/ddp -run TestRestarts -trainings 100 $(ARGS)
 
 programs: ## run thousands of random programs, on processes and on goroutines, for about twenty minutes
 	$(GO) test -count=1 -timeout 60m ./test/processes -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)

@@ -65,6 +65,7 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 	if _, ok := errors.AsType[*InitializationFailedError](err); ok {
 		r.Kind = launchenv.FailedInit // of the worker, too
 	}
+	_, r.IsConfiguration = errors.AsType[*ConfigError](err)
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
 		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.PanicFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Cause == 0 {

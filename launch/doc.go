@@ -20,7 +20,8 @@
 //
 // [Job.Run] returns when all processes of all ranks have ended. The status of a rank's process
 // decides whether it failed. The first rank that fails ends the job: the others get SIGTERM and,
-// after Job.Grace, SIGKILL. So does the end of the context. A rank can return a value ([Return]).
+// after Job.Grace, SIGKILL. So does the end of the context. With Job.MaxRestarts all start anew
+// after a failure. A rank can return a value ([Return]).
 //
 // Ranks see the variables that `goccl run` sets, so package dist and everything else that runs
 // under `goccl run` runs here too, and a program with the main above also runs as ranks of `goccl

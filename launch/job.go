@@ -35,6 +35,12 @@ type Job struct {
 	Pin Pinning
 	// Grace is the time between SIGTERM and SIGKILL when the job is ended; 0 means 5 s.
 	Grace time.Duration
+	// MaxRestarts is how often the job starts anew after a failure, with all ranks, which know the
+	// number by GOCCL_RESTART. Before each restart Stderr gets the error. Failures that would only
+	// repeat end the job: see goccl help run.
+	MaxRestarts int
+	// RestartWindow is the time without a failure after which failures are counted anew; 0: never.
+	RestartWindow time.Duration
 }
 
 // Pinning determines whether every rank of a job runs on its own cores. Only Linux pins.
@@ -74,7 +80,8 @@ type Rank struct {
 }
 
 // Run starts the job and returns when all of its processes have ended. The ranks are nil if the job
-// could not start; otherwise there are Job.Ranks of them, whether the job failed or not. If ctx
+// could not start; otherwise there are Job.Ranks of them, whether the job failed or not, those of
+// the last start. If ctx
 // ends, the job ends, and the error wraps ctx's.
 func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 	if err := mayStart(); err != nil {
@@ -88,7 +95,10 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 		return nil, fmt.Errorf("launch: nothing was started: %w", err)
 	}
 
-	outcome, err := job.Run(ctx)
+	restarts := launcher.Restarts{Max: j.MaxRestarts, Window: j.RestartWindow, Notice: func(failed launcher.Attempt, number int, pause time.Duration) {
+		fmt.Fprintf(job.Stderr, "launch: %v\nlaunch: restart %d in %v\n", failed.Err, number, pause.Round(time.Millisecond))
+	}}
+	outcome, _, err := restarts.Run(ctx, job)
 	ended, failed := errors.AsType[*launcher.EndedError](err)
 	var ranks []Rank
 	if outcome != nil {
@@ -123,6 +133,9 @@ func (j *Job) describe() (*launcher.Spec, error) {
 		return nil, fmt.Errorf("Job.Ranks is %d: at most %d ranks are possible", j.Ranks, launcher.MaxRanks)
 	case j.Pin < PinAuto || j.Pin > PinOff:
 		return nil, fmt.Errorf("Job.Pin is %d: want PinAuto, PinOn or PinOff", j.Pin)
+	// Restarts.
+	case j.MaxRestarts < 0 || j.RestartWindow < 0:
+		return nil, fmt.Errorf("Job.MaxRestarts is %d, and RestartWindow %v: want 0 or more", j.MaxRestarts, j.RestartWindow)
 	case j.Grace < 0:
 		return nil, fmt.Errorf("Job.Grace is %v: want 0 or more", j.Grace)
 	// Without a program, this one is started again.

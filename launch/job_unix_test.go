@@ -306,3 +306,25 @@ func TestBesideOthers(t *testing.T) {
 		require.NoError(t, <-results)
 	}
 }
+
+// A job that fails starts anew. Its ranks are those of the last start.
+func TestRestarts(t *testing.T) {
+	job, _ := testJob(t, 2, "unlucky")
+	errs := screen.New()
+	job.MaxRestarts, job.RestartWindow, job.Stderr = 1, time.Hour, errs
+	ranks, err := job.Run(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "1", string(ranks[1].Value))
+	require.Regexp(t, `^launch: rank 1 \(pid \d+\) was the first to fail, after [^\n]*: exit status 3\n(.*\n)*launch: restart 1 in \d+ms\n$`, errs.String())
+
+	job, _ = testJob(t, 2, "exit")
+	job.MaxRestarts = 1
+	_, err = job.Run(context.Background())
+	var failed *launch.JobError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, 1, failed.Rank)
+	require.ErrorContains(t, err, " of restart 1: exit status 3")
+	job.RestartWindow = -1
+	_, err = job.Run(context.Background())
+	require.EqualError(t, err, "launch: Job.MaxRestarts is 1, and RestartWindow -1ns: want 0 or more")
+}

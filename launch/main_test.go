@@ -4,6 +4,7 @@ package launch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -69,6 +70,14 @@ var programs = map[string]func(){
 			os.Exit(3)
 		}
 		stay()
+	},
+	// Rank 1 fails at first.
+	"unlucky": func() {
+		restart := os.Getenv("GOCCL_RESTART")
+		if os.Getenv("RANK") == "1" && restart == "0" {
+			os.Exit(3)
+		}
+		must(launch.Return(json.RawMessage(restart)))
 	},
 	// Asks nothing and starts ranks.
 	"forgetful": func() {

@@ -30,8 +30,8 @@ type process struct {
 	out, errors string
 }
 
-// launch plays goccl run: it starts ranks processes of the program and waits for all.
-func launch(t *testing.T, ranks int, args ...string) []process {
+// startRanks plays goccl run: it starts ranks processes of the program and waits for all.
+func startRanks(t *testing.T, ranks int, args ...string) []process {
 	t.Helper()
 	all := make([]process, ranks)
 	name := fmt.Sprintf("/ddp-%d-%x", os.Getpid(), time.Now().UnixNano())
@@ -70,7 +70,7 @@ func TestSameBitsAsProcesses(t *testing.T) {
 			want = want[max(0, len(want)-3):] // without what one rank learned
 			require.Len(t, want, 3, "an epoch, the weights and the accuracy: %s", out.String())
 
-			for rank, p := range launch(t, c.ranks, args...) {
+			for rank, p := range startRanks(t, c.ranks, args...) {
 				require.Equal(t, process{out: p.out}, p, "rank %d", rank)
 				if rank > 0 {
 					require.Empty(t, p.out, "rank %d", rank)
@@ -87,12 +87,12 @@ func TestSameBitsAsProcesses(t *testing.T) {
 
 // Flags that contradict the launcher, or are unknown, fail all ranks.
 func TestProcessesFail(t *testing.T) {
-	for rank, p := range launch(t, 2, "-ranks", "3", "-epochs", "1") {
+	for rank, p := range startRanks(t, 2, "-ranks", "3", "-epochs", "1") {
 		require.Equal(t, 1, p.status)
 		require.Empty(t, p.out)
 		require.Contains(t, p.errors, fmt.Sprintf("ddp: dist.WithRanks(3) asks for 3 ranks, but this process is rank %d of 2", rank))
 	}
-	for _, p := range launch(t, 2, "-algorithm", "nosuch", "-epochs", "1") {
+	for _, p := range startRanks(t, 2, "-algorithm", "nosuch", "-epochs", "1") {
 		require.Equal(t, 1, p.status)
 		require.Empty(t, p.out)
 		require.Contains(t, p.errors, "nosuch")

@@ -36,6 +36,8 @@ type Report struct {
 	// Frames are the program's own functions on the stack of the panic, the innermost
 	// first, without functions of the Go runtime, the standard library and goccl.
 	Frames []Frame `json:"frames,omitempty"`
+	// IsConfiguration: a configuration could not be loaded.
+	IsConfiguration bool `json:"configuration,omitempty"`
 	// Cause is 0 if the failure is the rank's own. Otherwise the ranks in Ranks caused it in this way.
 	Cause failure.Kind `json:"because,omitempty"`
 	// Ranks are the global ranks that the error names, ascending. It may be empty even if Cause is

@@ -372,7 +372,7 @@ func TestReportsAreRemoved(t *testing.T) {
 func TestKeeperComesBeforeReports(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	l := &launcher{Spec: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
+	l := &launcher{Spec: testJob(2, "echo"), attempt: newAttempt(&Restarts{}), ranks: make([]rank, 2)}
 	require.NoError(t, l.joinNodes(t.Context()))
 	require.NoError(t, l.prepare())
 	require.NoError(t, l.null.Close())

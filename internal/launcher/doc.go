@@ -79,6 +79,10 @@
 // A rank that ends with status 0 fails nothing, but ranks that would wait for it in
 // dist.InitProcessGroup find its end in the job's directory, and fail.
 //
+// Restarts runs the job again after a failure that may not repeat. Each attempt has a name, and so
+// reports and shared memory, of its own. On several nodes the launcher of node 0 tells the others
+// with the end of the job that a restart follows, and all meet again.
+//
 // A signal to the launcher is forwarded to all groups; after the grace period, or at a second
 // interrupt, they are killed. SIGUSR1 and SIGUSR2 go to the processes that handle them, and end
 // nothing. If the job cannot start, the error is a *RefusedError. Both errors have an exit status

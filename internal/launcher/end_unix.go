@@ -19,10 +19,12 @@ type failure struct {
 	blamed   []int          // likewise
 	reporter int            // likewise
 	signal   syscall.Signal // to the launcher, or 0
-	canceled error          // the cause with which the context ended, or nil
-	after    time.Duration  // since the start of the job
-	stall    string         // of the ranks' output at that time, or ""
-	before   shortages      // when the job started
+	// isInterrupted: a signal to the launcher has come, perhaps after the job had failed.
+	isInterrupted bool
+	canceled      error         // the cause with which the context ended, or nil
+	after         time.Duration // since the start of the job
+	stall         string        // of the ranks' output at that time, or ""
+	before        shortages     // when the job started
 }
 
 // hasCome reports whether the job fails.
@@ -152,7 +154,7 @@ func (l *launcher) jobError() error {
 		return lost
 	}
 
-	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after, Grace: l.ending.grace}
+	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after, Grace: l.ending.grace, Restart: l.restart, isInterrupted: f.isInterrupted}
 	e.Builds = describeBuilds(e.Ranks)
 	if f.seen >= 0 {
 		e.Cause, e.Blamed, e.Reporter = f.cause, f.blamed, f.reporter

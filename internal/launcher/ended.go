@@ -51,6 +51,10 @@ type EndedError struct {
 	Shortage string
 	// Builds says which ranks run another build of the program, or "".
 	Builds string
+	// Restart is how often the job had started before.
+	Restart int
+
+	isInterrupted bool // a signal to the launcher has come, perhaps later
 }
 
 // Rank is how a rank's process ended.
@@ -216,7 +220,10 @@ func (e *EndedError) Error() string {
 
 // headline names the rank to blame, and how it failed.
 func (e *EndedError) headline() string {
-	after := e.After.Round(time.Millisecond)
+	after := e.After.Round(time.Millisecond).String()
+	if e.Restart > 0 {
+		after += fmt.Sprintf(" of restart %d", e.Restart)
+	}
 	if e.Canceled != nil {
 		return fmt.Sprintf("the job was ended after %v: %v", after, e.Canceled)
 	}

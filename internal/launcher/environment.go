@@ -13,7 +13,7 @@ import (
 // must not inherit them. It does inherit users' settings of libraries (OMPI_ALLOW_RUN_AS_ROOT,
 // OMPI_MCA_btl) and Slurm's variables for the job's directories and resources.
 var otherLaunchers = []string{
-	"GOCCL_SHM_", "GOCCL_NODES=", launchenv.ReportVariable + "=", launchenv.ResultVariable + "=",
+	"GOCCL_SHM_", "GOCCL_NODES=", "GOCCL_RESTART=", launchenv.ReportVariable + "=", launchenv.ResultVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
 	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",
@@ -52,7 +52,7 @@ func (j *Spec) environment() (kept []string) {
 
 // SetsVariable reports whether Spec.Run sets a variable itself, to a value of each rank or job.
 func SetsVariable(name string) bool {
-	variables := append(rankVariables("", "", 0, 0, 0, 0), "GOCCL_NODES=", launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
+	variables := append(slices.Concat(rankVariables("", "", 0, 0, 0, 0), restartVariables(0)), "GOCCL_NODES=", launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
@@ -69,6 +69,11 @@ func rankVariables(job, secret string, rank, ranks, local, locals int) []string 
 		fmt.Sprintf("LOCAL_RANK=%d", local),
 		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", locals),
 	}
+}
+
+// restartVariables returns those that tell a rank how often the job has started before.
+func restartVariables(restart int) []string {
+	return []string{fmt.Sprintf("GOCCL_RESTART=%d", restart), fmt.Sprintf("TORCHELASTIC_RESTART_COUNT=%d", restart)}
 }
 
 // processors returns the variable that lets a Go program whose rank has one hyperthread run two

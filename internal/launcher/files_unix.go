@@ -15,6 +15,9 @@ var streamNames = [2]string{"standard output", "standard error"}
 // openOutputs prepares where the ranks' output goes: to files, to Stdout and Stderr, or to both.
 func (l *launcher) openOutputs() error {
 	if dir := cmp.Or(l.Directory, l.Tee); dir != "" {
+		if l.restart > 0 {
+			dir = filepath.Join(dir, fmt.Sprintf("restart-%d", l.restart))
+		}
 		if err := l.makeFiles(dir); err != nil {
 			return err
 		}

@@ -56,6 +56,21 @@ type Spec struct {
 	OwnsChildren bool
 }
 
+// Restarts is how often a job that fails starts anew, all its ranks. On nodes other than the first,
+// Max counts the losses of node 0; other failures are restarted as node 0 says.
+type Restarts struct {
+	Max    int           // failures that are followed by a restart
+	Window time.Duration // without a failure, after which they are counted anew; 0: never
+	// Notice, if not nil, is called before a restart, with its number from 1 and the time until then.
+	Notice func(failed Attempt, restart int, pause time.Duration)
+}
+
+// Attempt is a start of a job that has failed.
+type Attempt struct {
+	Outcome *Outcome
+	Err     error
+}
+
 // Pinning is whether every rank of a job runs on its own cores.
 type Pinning int
 

@@ -72,8 +72,11 @@ type nodeJoin struct {
 
 // NodeError is how a job has ended, on other nodes than the first.
 type NodeError struct {
-	Status int    // exit status for the program; 0: all is well
-	Text   string // the first line of the error
+	Status  int    // exit status for the program; 0: all is well
+	Text    string // the first line of the error
+	Restart bool   // a restart follows
+
+	isLost bool // node 0 is lost, and has not said how the job has ended
 }
 
 func (e *NodeError) Error() string { return e.Text }
@@ -210,7 +213,7 @@ func (l *Launchers) admit(m nodeMessage, self nodeJoin) error {
 		return nil
 	}
 
-	m.from.send(nodeMessage{Done: &NodeError{statusFailed, text}})
+	m.from.send(nodeMessage{Done: &NodeError{Status: statusFailed, Text: text}})
 	return errors.Join(errors.New(text), m.from.Close())
 }
 
@@ -302,10 +305,10 @@ func (l *Launchers) note(m nodeMessage) error {
 	case m.Done != nil && l.Rank > 0:
 		return m.Done
 	case m.Done != nil:
-		return &NodeError{m.Done.Status, l.describe(node) + ": " + m.loss()}
+		return &NodeError{Status: m.Done.Status, Text: l.describe(node) + ": " + m.loss()}
 	// It was lost.
 	default:
-		return &NodeError{statusFailed, l.describe(node) + ": " + m.loss()}
+		return &NodeError{Status: statusFailed, Text: l.describe(node) + ": " + m.loss()}
 	}
 }
 
@@ -378,7 +381,7 @@ func (l *Launchers) GiveUp(err error) {
 	if l.Count > 1 && l.Rank == 0 { // it is the error of all
 		text = l.describe(0) + ": " + text
 	}
-	l.send(nodeMessage{Done: &NodeError{exitStatus(err), text}})
+	l.send(nodeMessage{Done: &NodeError{Status: exitStatus(err), Text: text}})
 }
 
 // Close ends the connections.

@@ -33,8 +33,8 @@ type nodes struct {
 
 // nodeFacts are what launchers tell each other before a job.
 type nodeFacts struct {
-	Job, Host string
-	Ranks     int
+	Job, Host      string
+	Ranks, Restart int
 }
 
 // Times of launchers of several nodes.
@@ -60,13 +60,13 @@ func (l *launcher) joinNodes(ctx context.Context) error {
 		n.Launchers, n.secret = connected, l.Nodes.Secret
 
 		var all []nodeFacts
-		all, err = Exchange(ctx, connected, nodeFacts{l.name, hostname(), l.Ranks})
+		all, err = Exchange(ctx, connected, nodeFacts{l.name, hostname(), l.Ranks, l.restart})
 		n.first = []int{0}
 		for node, of := range all {
 			n.hosts[node], n.first = of.Host, append(n.first, n.first[node]+of.Ranks)
 		}
 		if err == nil {
-			n.job = all[0].Job
+			n.job, l.restart = all[0].Job, all[0].Restart
 		}
 	}
 
@@ -214,7 +214,7 @@ func (l *launcher) handleNode(m nodeMessage) {
 	case l.nodes.done != nil: // for the last time
 	case isEnd:
 		if l.nodes.done = m.Done; m.Done == nil {
-			l.nodes.done = &NodeError{statusFailed, l.nodes.describe(0) + ", was lost: " + m.loss()}
+			l.nodes.done = &NodeError{Status: statusFailed, Text: l.nodes.describe(0) + ", was lost: " + m.loss(), isLost: true}
 		}
 		l.signalAll(syscall.SIGTERM)
 	// The job goes on, or begins to end.
@@ -327,8 +327,9 @@ func (l *launcher) signalNodes(s syscall.Signal) {
 	l.nodes.send(m)
 }
 
-// endNodes tells the other launchers how the job has ended, or waits until node 0 does.
-func (l *launcher) endNodes(err error) error {
+// endNodes tells the other launchers how the job has ended after so long, or waits until node 0
+// does.
+func (l *launcher) endNodes(err error, took time.Duration) error {
 	switch {
 	case l.Nodes.Count < 2:
 		return err
@@ -336,7 +337,7 @@ func (l *launcher) endNodes(err error) error {
 		// One line is enough for the others.
 		if ended, ok := errors.AsType[*EndedError](err); ok {
 			text := fmt.Sprintf("%s (%s, has the whole error)", ended.headline(), l.nodes.describe(0))
-			l.nodes.send(nodeMessage{Done: &NodeError{exitStatus(err), text}})
+			l.nodes.send(nodeMessage{Done: &NodeError{Status: exitStatus(err), Text: text, Restart: l.isFollowed(err, took)}})
 		} else if err != nil {
 			l.nodes.GiveUp(err)
 		} else {
@@ -361,6 +362,9 @@ func (l *launcher) endNodes(err error) error {
 	}
 	if l.nodes.done.Status == 0 {
 		return err
+	}
+	if l.failure.isInterrupted {
+		l.nodes.done.Restart, l.nodes.done.isLost = false, false
 	}
 	return l.nodes.done
 }

@@ -45,7 +45,7 @@ func lockDirectory(dir string) *os.File {
 // lockTime is more than it takes to lock a directory that was just made.
 const lockTime = time.Second
 
-var jobName = regexp.MustCompile(`^goccl-[0-9a-f]{16}$`)
+var jobName = regexp.MustCompile(`^goccl-[0-9a-f]{16}(\.\d+)?$`)
 
 // Leftovers returns the directories of reports of this user's jobs of which launcher and keeper
 // were killed. os.RemoveAll removes them.

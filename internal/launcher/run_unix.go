@@ -5,7 +5,6 @@ package launcher
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +20,7 @@ import (
 // launcher is a running job. The goroutine of Run owns it, except for fields with another owner.
 type launcher struct {
 	*Spec
-	name           string // of the job
+	*attempt
 	program        string // path of this program
 	started        time.Time
 	ranks          []rank
@@ -71,13 +70,18 @@ type rank struct {
 // an *EndedError if it failed, was ended by a signal or by the end of ctx. The outcome is nil if
 // no rank was started.
 func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
+	return j.start(ctx, newAttempt(&Restarts{}))
+}
+
+// start is Run of one attempt.
+func (j *Spec) start(ctx context.Context, a *attempt) (*Outcome, error) {
 	// The kernel takes the thread that started the ranks for their parent, and kills them
 	// when it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	l := &launcher{
-		Spec: j, name: newName(), failure: failure{seen: -1},
+		Spec: j, attempt: a, failure: failure{seen: -1},
 		finished: make(chan int, j.Ranks), children: make(chan child, j.Ranks),
 	}
 	defer func() { l.nodes.Close() }()
@@ -116,16 +120,9 @@ func (j *Spec) Run(ctx context.Context) (*Outcome, error) {
 		}
 		return nil, &RefusedError{statusFailed, fmt.Errorf("%w%s", err, l.failure.before.describe("", false))}
 	}
-	err = l.endNodes(l.jobError())
+	err = l.endNodes(l.jobError(), took)
 	ranks := l.exits()
 	return &Outcome{Job: l.nodes.job, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
-}
-
-// newName returns a unique job name.
-func newName() string {
-	key := make([]byte, 8)
-	_, _ = rand.Read(key) // never fails
-	return fmt.Sprintf("goccl-%x", key)
 }
 
 // prepare does everything that can fail before a process is started.

@@ -300,7 +300,7 @@ func TestTee(t *testing.T) {
 	require.NoError(t, f.Close())
 	var shown bytes.Buffer
 	both := newOutput(new(cursor), &shown)
-	l := &launcher{Spec: job, failure: failure{seen: -1}, ranks: make([]rank, 2), outputs: [2]*output{both, both}}
+	l := &launcher{Spec: job, attempt: newAttempt(&Restarts{}), failure: failure{seen: -1}, ranks: make([]rank, 2), outputs: [2]*output{both, both}}
 	require.NoError(t, l.jobError())
 	s := &l.ranks[1].streams[0]
 	s.out, s.tee = both, f

@@ -23,7 +23,7 @@ func (l *launcher) startAll() error {
 	environment := l.environment()
 	for local := range l.here() {
 		i := l.firstHere() + local
-		variables := slices.Concat(rankVariables(l.nodes.job, l.nodes.secret, i, l.world(), local, l.Ranks), l.nodeVariables(),
+		variables := slices.Concat(rankVariables(l.nodes.job, l.nodes.secret, i, l.world(), local, l.Ranks), l.nodeVariables(), restartVariables(l.restart),
 			l.cores.processors(environment, local), l.reports.variables(i))
 		if err := l.startRank(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)

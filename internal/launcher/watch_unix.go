@@ -174,6 +174,7 @@ func (l *launcher) passOn(s syscall.Signal) {
 // endBySignal forwards a signal to this launcher, or asks node 0 to do so. A second interrupt
 // kills.
 func (l *launcher) endBySignal(s syscall.Signal) {
+	l.failure.isInterrupted = true
 	isSecond := l.ending.interrupted && s == syscall.SIGINT
 	l.ending.interrupted = l.ending.interrupted || s == syscall.SIGINT
 	switch {
@@ -195,6 +196,7 @@ func (l *launcher) endBySignal(s syscall.Signal) {
 // forward forwards a signal to all ranks. The first one is the reason why the job ends. Of several
 // nodes, all may get it.
 func (l *launcher) forward(s syscall.Signal) {
+	l.failure.isInterrupted = true
 	if l.Nodes.Count > 1 && l.ending.begun {
 		return
 	}
@@ -210,9 +212,14 @@ func (l *launcher) endByContext(ctx context.Context) {
 		return
 	}
 	f := &l.failure
-	f.canceled, f.after = ctx.Err(), time.Since(l.started)
-	if cause := context.Cause(ctx); !errors.Is(cause, f.canceled) {
-		f.canceled = fmt.Errorf("%w: %w", f.canceled, cause)
-	}
+	f.canceled, f.after = endOf(ctx), time.Since(l.started)
 	l.signalAll(syscall.SIGTERM)
+}
+
+// endOf returns why a context has ended.
+func endOf(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }

@@ -115,7 +115,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"ccl/agree": {"partition"}, "primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "transport/mpi": {"ccl"}, "transport/internal/packet": {"ccl"}, "transport/tcp": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
+	"launch": {"dist", "internal/cores"}, "dist/disttest": {"dist", "ddp"}, "examples/ddp": {"launch"}, "transport/mpi": {"ccl"}, "transport/internal/packet": {"ccl"}, "transport/tcp": {"ccl"}, "internal/launcher": {"dist", "ccl", "ddp", "partition", "primitive"}}
 
 const testify = "github.com/stretchr/testify"
 

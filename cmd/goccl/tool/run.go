@@ -35,6 +35,8 @@ type runCommand struct {
 	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
 	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
 	Report     string        `placeholder:"FILE" help:"Write a report of the job to FILE, as JSON: of each rank the exit status or signal, the wall time, the transport, and why it failed."`
+	Restarts   int           `name:"max-restarts" aliases:"max_restarts" placeholder:"N" help:"If the job fails, start all ranks anew, up to N times, after a pause that grows. Not if it would only fail again: a program or a configuration that is wrong, or one that ends with status 2. Of several nodes, node 0 decides."`
+	Window     time.Duration `name:"restart-window" aliases:"restart_window" placeholder:"DURATION" help:"Count the failures of --max-restarts anew after so long without one."`
 	Hosts      hostList      `placeholder:"HOST:N,..." help:"Start nothing, since goccl run starts processes of this machine only; show the command lines of mpirun, mpiexec and srun for these hosts."`
 	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 	nodeFlags
@@ -122,6 +124,11 @@ func (c *runCommand) Validate() error {
 		return errors.New("--output shows no lines: it excludes --quiet, --no-prefix and --timestamps")
 	case c.Output != "" && c.Tee != "":
 		return errors.New("--output shows no lines and --tee does: give one of them")
+	// Restarts.
+	case c.Restarts < 0:
+		return fmt.Errorf("--max-restarts %d: want 0 or more", c.Restarts)
+	case c.Window < 0 || c.Window > 0 && c.Restarts == 0:
+		return fmt.Errorf("--restart-window %v: want 0 or more, beside --max-restarts", c.Window)
 	case c.Grace < 0:
 		return fmt.Errorf("--grace %v: want 0 or more", c.Grace)
 	}
@@ -244,13 +251,16 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 	if err != nil {
 		return usageError{err}
 	}
+	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: func(failed launcher.Attempt, number int, pause time.Duration) {
+		fmt.Fprintf(stderr, "goccl: %v\ngoccl: restart %d in %v\n", failed.Err, number, pause.Round(time.Millisecond))
+	}}
+	outcome, earlier, err := restarts.Run(ctx, &job)
 
-	outcome, err := job.Run(ctx)
 	if pin, few := errors.AsType[*launcher.PinError](err); few {
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}
 	if err == nil && outcome.Warning != "" {
 		_, err = fmt.Fprintf(stderr, "goccl: warning: %s\n", outcome.Warning)
 	}
-	return errors.Join(err, report.write(&job, outcome, err))
+	return errors.Join(err, report.write(&job, outcome, earlier, err))
 }

@@ -23,6 +23,7 @@ type runReport struct {
 	Blamed  []int        `json:"blamed,omitempty"`
 	Error   string       `json:"error,omitempty"`
 	Ranks   []rankReport `json:"ranks"`
+	Earlier []*runReport `json:"earlier,omitempty"` // attempts that a restart has followed, in their order
 }
 
 // rankReport is a rank in a runReport.
@@ -65,11 +66,16 @@ func createReport(path string) (*reportFile, error) {
 }
 
 // write writes the report of a job that has ended with err.
-func (f *reportFile) write(job *launcher.Spec, outcome *launcher.Outcome, err error) error {
+func (f *reportFile) write(job *launcher.Spec, outcome *launcher.Outcome, earlier []launcher.Attempt, err error) error {
 	if f == nil {
 		return nil
 	}
-	text, failed := json.MarshalIndent(newRunReport(job, outcome, err), "", "  ")
+	r := newRunReport(job, outcome, err)
+	for _, a := range earlier {
+		r.Earlier = append(r.Earlier, newRunReport(job, a.Outcome, a.Err))
+	}
+
+	text, failed := json.MarshalIndent(r, "", "  ")
 	if failed == nil {
 		_, failed = f.Write(append(text, '\n'))
 	}

@@ -113,3 +113,32 @@ func TestRunReportOfSignal(t *testing.T) {
 	require.Empty(t, r.Blamed)
 	require.Regexp(t, `^SIGTERM came after `, r.Error)
 }
+
+// The report of a job that was restarted has each start, and standard error says what failed.
+func TestRunReportOfRestarts(t *testing.T) {
+	r, stderr, status := reportOf(t, "-n", "2", "--max-restarts", "2", "--restart-window", "1h", "/bin/sh", "-c", "test $GOCCL_RESTART = 1 || kill -9 $$")
+	require.Zero(t, status, stderr)
+	require.Equal(t, verdictOK, r.Verdict)
+	require.Len(t, r.Earlier, 1)
+	require.Equal(t, r.Earlier[0].Job+".1", r.Job)
+	require.Equal(t, verdictFailed, r.Earlier[0].Verdict)
+	require.Equal(t, 137, r.Earlier[0].Exit)
+	require.Len(t, r.Earlier[0].Ranks, 2)
+	require.Regexp(t, `(?s)^goccl: (rank|all ranks) .*\ngoccl: restart 1 in \d+ms\n$`, stderr)
+}
+
+// A configuration that does not load, or that ranks do not share, is not restarted.
+func TestRunRestartsNoConfiguration(t *testing.T) {
+	t.Setenv(asJoiner, "well")
+	joiner := []string{"-n", "2", "--max-restarts", "1", "--env", asProgram + "=", "--env", asJoiner}
+	for what, args := range map[string][]string{
+		"no such file":             {"--env", "GOCCL_CONFIG=/no/such/file.yaml", os.Args[0]},
+		"different configurations": {"/bin/sh", "-c", "export GOCCL_TIMEOUT=${RANK}1s; exec " + os.Args[0]},
+	} {
+		r, stderr, status := reportOf(t, append(joiner, args...)...)
+		require.Equal(t, 1, status)
+		require.Empty(t, r.Earlier)
+		require.NotContains(t, stderr, "goccl: restart")
+		require.Contains(t, stderr, what)
+	}
+}
