@@ -100,7 +100,7 @@ func (l *launcher) signalAll(s syscall.Signal) {
 			continue
 		}
 
-		if r.running {
+		if r.running && r.Asked != syscall.SIGKILL { // an earlier signal of node 0 may come later
 			r.Asked = s
 		}
 		if s != syscall.SIGTERM || r.wasAsked || !l.isAwaited(i) || !r.askForStacks() {

@@ -43,7 +43,9 @@ func init() {
 		signal.Notify(asked, syscall.SIGINT)
 		fmt.Println("up")
 		fmt.Println("got", <-asked)
-		waitForFile(args[0])
+		for _, err := os.Stat(args[0]); err != nil; _, err = os.Stat(args[0]) {
+			time.Sleep(time.Millisecond)
+		}
 		os.Exit(len(asked))
 	}
 	programs["ends first"] = func(args []string) {
@@ -187,9 +189,9 @@ func TestSignalOfAnyNode(t *testing.T) {
 
 // TestInterruptOfAllNodes interrupts the launchers of all nodes, which is no second interrupt of any.
 func TestInterruptOfAllNodes(t *testing.T) {
-	fifo, open := gate(t)
+	file := t.TempDir() + "/file" // a gate may close before both have come to it
 	var started []*running
-	for _, job := range nodeJobs(t, []int{1, 1}, "interrupted once", fifo) {
+	for _, job := range nodeJobs(t, []int{1, 1}, "interrupted once", file) {
 		started = append(started, start(job))
 	}
 	for _, r := range started {
@@ -201,7 +203,7 @@ func TestInterruptOfAllNodes(t *testing.T) {
 	}
 	started[0].signals <- syscall.SIGINT
 	started[0].signals <- syscall.SIGUSR2 // ignored: the launcher has handled the interrupt
-	open()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	e := started[0].failure(t)
 	require.Equal(t, syscall.SIGINT, e.Signal)
 	for _, r := range e.Ranks {
