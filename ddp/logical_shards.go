@@ -121,6 +121,9 @@ func (r *Reducer) checkShards() error {
 	return nil
 }
 
+// mostShards bounds the time and the memory that the tree of shards takes.
+const mostShards = 1 << 20
+
 // checkLogicalShards returns what is wrong with LogicalShards in a group.
 func (o *Options) checkLogicalShards(c *ccl.Communicator) error {
 	switch {
@@ -128,6 +131,8 @@ func (o *Options) checkLogicalShards(c *ccl.Communicator) error {
 		return nil
 	case o.LogicalShards < c.Size():
 		return fmt.Errorf("LogicalShards is %d for %d ranks: each rank needs one at least", o.LogicalShards, c.Size())
+	case o.LogicalShards > mostShards:
+		return fmt.Errorf("LogicalShards is %d: at most %d are possible", o.LogicalShards, mostShards)
 	}
 
 	// What cannot follow the tree.

@@ -284,6 +284,7 @@ func TestLogicalShardsRefused(t *testing.T) {
 		for text, opts := range map[string]ddp.Options{
 			"LogicalShards is 1 for 2 ranks": {LogicalShards: 1},
 			"LogicalShards is -1":            {LogicalShards: -1},
+			"at most 1048576 are possible":   {LogicalShards: 1 << 40},
 			"excludes Shard":                 {LogicalShards: 2, Shard: true},
 			"excludes Hooks":                 {LogicalShards: 2, Hooks: ddp.Hooks{Float32: ddp.BFloat16()}},
 			"excludes FindUnused":            {LogicalShards: 2, StaticGraph: true},
