@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +32,25 @@ func TestDDP(t *testing.T) {
 					require.Contains(t, out, fmt.Sprintf("weights: equal bit by bit on all %d ranks", n))
 				}
 			})
+		}
+	})
+}
+
+// With logical shards the weights are those of goroutines, on any number of ranks.
+func TestLogicalShards(t *testing.T) {
+	ddp := build(t, "examples/ddp")
+	flags := []string{"-shards", "8", "-epochs", "1"}
+	sum := regexp.MustCompile(`sha256 (\w+)`)
+	out, err := exec.CommandContext(t.Context(), ddp, append(flags, "-ranks", "2", "-plot", "")...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	want := sum.FindSubmatch(out)
+	require.NotNil(t, want, "%s", out)
+	each(t, func(t *testing.T, m mpi) {
+		for _, n := range []int{2, 3, 4} {
+			out, err := m.of(append([]string{ddp}, flags...)...).start(t, n, "")
+			require.NoError(t, err, "%s", out)
+			require.Contains(t, out, " over mpi ")
+			require.Contains(t, out, string(want[0]), "%d ranks", n)
 		}
 	})
 }
