@@ -67,7 +67,7 @@ func runInside(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	if n := len(errs) - len(slices.DeleteFunc(slices.Clone(errs), isFailed)); n > 0 && n < len(errs) {
 		err = errors.Join(err, fmt.Errorf("torn: the errors of ranks are %v", errs))
 	}
-	return r, wrapScene(errors.Join(append(j.strays, err)...), "%d ranks, waiting %d, %q: %v", s.ranks, s.waiting, name, &j.fault)
+	return r, s.wrap(errors.Join(append(j.strays, err)...), "%q: %v", name, &j.fault)
 }
 
 // runDifferent lets a rank make another call: all get the same error.
@@ -91,7 +91,7 @@ func runDifferent(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 			err = errors.Join(err, fmt.Errorf("rank %d, of which rank %d makes another call: %v, and rank 0: %w", rank, by, errs[rank], errs[0]))
 		}
 	}
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "rank %d makes another call", by)
 }
 
 // runSharedMemory lets ranks bring the same memory: where it is short and one of them reads it, the
@@ -126,7 +126,7 @@ func runSharedMemory(t *testing.T, seed uint64, o interleave.Options) (interleav
 	if i := slices.IndexFunc(shared, func(x int32) bool { return x != 0 }); !isRead && i >= 0 {
 		err = errors.Join(err, fmt.Errorf("element %d of memory that two ranks bring is %d", i, shared[i]))
 	}
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "one slice on two ranks")
 }
 
 // runTwoCauses lets two goroutines of a rank abort a group: all ranks see one cause, and always the
@@ -158,14 +158,17 @@ func runTwoCauses(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 			err = errors.Join(err, fmt.Errorf("cause: rank %d has seen %v, and rank 0 %w", rank, errs, seen[0][0]))
 		}
 	}
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "rank 0 aborts twice")
 }
 
-// runCancelledForm cancels the context of a rank while ranks make a group: the others learn why, and
-// not that it has left.
-func runCancelledForm(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
+// runEndedForm cancels the context of a rank while ranks make a group: the others learn why, and not
+// that it has left. Or the rank leaves: then they do not wait for it.
+func runEndedForm(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
 	s := newScene(seed, 2, 3)
-	by, moment := s.IntN(s.ranks), s.drawMoment()
+	by, moment, leaves := s.IntN(s.ranks), s.drawMoment(), s.IntN(2) == 0
+	if leaves {
+		o.Patience = patience
+	}
 	members := make([]int, s.ranks)
 	for rank := range members {
 		members[rank] = rank
@@ -177,24 +180,33 @@ func runCancelledForm(t *testing.T, seed uint64, o interleave.Options) (interlea
 		if c.Rank() == by {
 			beside.Go(func() {
 				pause(moment)
-				cancel()
+				if leaves {
+					_ = c.Close()
+				} else {
+					cancel()
+				}
 			})
 		}
 		made, err := c.NewGroup(ctx, members)
 		aborted, _ := errors.AsType[*transport.AbortedError](err)
 		isOther := aborted != nil && aborted.By == by && errors.Is(err, context.Canceled) || slices.Equal(rejectersIn(err), []int{by})
-		if late := timeoutOf(err); late != nil { // it may be cancelled in the call that comes before, and not come
+		if late := timeoutOf(err); late != nil && !leaves { // it may be cancelled in the call that comes before, and not come
 			isOther = slices.Equal(late.Missing, []int{by})
 		}
-		if err != nil && !isOther && !(c.Rank() == by && errors.Is(err, context.Canceled)) {
-			s.alarmf("rank %d, beside rank %d, which is cancelled: %v", c.Rank(), by, err)
+		isItself := errors.Is(err, context.Canceled)
+		if leaves {
+			isItself = errors.Is(err, ccl.ErrClosed) || lostIn(err) == by
+			isOther = lostIn(err) == by || aborted != nil && aborted.By == by && errors.Is(err, ccl.ErrClosed)
+		}
+		if err != nil && !isOther && !(c.Rank() == by && isItself) {
+			s.alarmf("rank %d, beside rank %d, which leaves (%v) or is cancelled: %v", c.Rank(), by, leaves, err)
 		}
 		beside.Wait()
 		if made != nil {
 			_ = made.Close()
 		}
 	})
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "rank %d is cancelled, or leaves (%v)", by, leaves)
 }
 
 // runStrayTicks lets a call with a long timeout follow one with a short timeout. Time passes while
@@ -225,5 +237,5 @@ func runStrayTicks(t *testing.T, seed uint64, o interleave.Options) (interleave.
 		}
 		s.end()
 	})
-	return r, wrapScene(err, "waiting %d", s.waiting)
+	return r, s.wrap(err, "rank 1 does not make the second call")
 }

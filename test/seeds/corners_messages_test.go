@@ -83,20 +83,20 @@ func (l *letters) check() error {
 		if err != nil {
 			isLost = isLost || lostIn(err) >= 0
 			if l.leaves && lostIn(err) < 0 {
-				return fmt.Errorf("receive %d has failed, and not since its sender has left: %w", i, err)
+				return fmt.Errorf("rank 1: receive %d has failed, and not since its sender has left: %w", i, err)
 			}
 			continue
 		}
 		k := l.numbers[i]
 		switch {
 		case k < 0:
-			return fmt.Errorf("receive %d has got something else", i)
+			return fmt.Errorf("rank 1: receive %d has got something else", i)
 		case k <= last:
-			return fmt.Errorf("receive %d has got message %d, after message %d", i, k, last)
+			return fmt.Errorf("rank 1: receive %d has got message %d, after message %d", i, k, last)
 		case isLost:
-			return fmt.Errorf("receive %d has got message %d, after a receive has failed: %v", i, k, l.got)
+			return fmt.Errorf("rank 1: receive %d has got message %d, after a receive has failed: %v", i, k, l.got)
 		case l.sent[k] != nil && !l.copied:
-			return fmt.Errorf("receive %d has got message %d, whose send has failed: %w", i, k, l.sent[k])
+			return fmt.Errorf("rank 1: receive %d has got message %d, whose send has failed: %w", i, k, l.sent[k])
 		}
 		last = k
 	}
@@ -126,7 +126,7 @@ func runWithdrawn(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 		})
 		_ = c.Close()
 	})
-	return r, wrapScene(errors.Join(err, l.check()), "waiting %d, messages of %d, cancelled %v: rank 0 sends to rank 1", s.waiting, l.lengths, isCancelled)
+	return r, s.wrap(errors.Join(err, l.check()), "messages of %d, cancelled %v: rank 0 sends to rank 1", l.lengths, isCancelled)
 }
 
 // runSources lets two goroutines of rank 0 receive from one rank each.
@@ -158,7 +158,7 @@ func runSources(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 		}
 		both.Wait()
 	})
-	return r, wrapScene(err, "waiting %d", s.waiting)
+	return r, s.wrap(err, "ranks 1 and 2 send to rank 0")
 }
 
 // runChain lets rank 0 wait for a message of rank 1, and rank 1 for one of rank 2, which does not
@@ -199,7 +199,7 @@ func runChain(t *testing.T, seed uint64, o interleave.Options) (interleave.Resul
 		}
 		s.hold()
 	})
-	return r, wrapScene(err, "waiting %d", s.waiting)
+	return r, s.wrap(err, "rank 2 does not send")
 }
 
 // runRing lets ranks exchange messages in a ring, in which rank 1 stops at some step: whoever waits in
@@ -227,7 +227,7 @@ func runRing(t *testing.T, seed uint64, o interleave.Options) (interleave.Result
 			err = errors.Join(err, fmt.Errorf("rank %d of a ring in which rank %d has stopped: %w", rank, stalled, e))
 		}
 	}
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "rank %d stops at step %d", stalled, moment)
 }
 
 // runRest ends a Rest of a P2P by Wake, as the contract of transports promises.

@@ -5,13 +5,10 @@ package seeds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/ddp"
-	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
@@ -65,62 +62,5 @@ func runHalo(t *testing.T, seed uint64, o interleave.Options) (interleave.Result
 		beside.Wait()
 		_ = errors.Join(op.Close(), world.Close())
 	})
-	return r, wrapScene(err, "%d ranks, waiting %d: rank %d is cancelled", s.ranks, s.waiting, by)
-}
-
-// runStep cancels the step of a rank that trains one parameter. The gradients are the program's once
-// Wait has returned.
-func runStep(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
-	const length = 700
-	d := drawFor(seed)
-	d.setProcessors()
-	ranks := 2 + d.IntN(3)
-	by, moment, delays := d.IntN(ranks), d.IntN(2<<d.IntN(10)), d.IntN(2<<d.IntN(7))
-	spoiltBy := make([][]float32, ranks)
-	o.Patience = patience
-	r := interleave.Run(t, o, func() {
-		_ = dist.Spawn(func(_ context.Context, rank int) error {
-			interleave.SetLabel(label(rank))
-			if err := dist.InitProcessGroup("ccl", dist.WithConfig(spawnConfig), dist.WithTimeout(spawnTimeout)); err != nil {
-				return err
-			}
-			all, err := dist.Default()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			grad := make([]float32, length)
-			model, err := ddp.New(context.Background(), all, []ddp.Parameter{ddp.Param("w", make([]float32, length), grad)}, ddp.Options{})
-			if err != nil {
-				return err
-			}
-
-			var beside interleave.WaitGroup
-			defer beside.Wait()
-			if rank == by {
-				beside.Go(func() {
-					pause(moment)
-					cancel()
-				})
-			} else {
-				pause(delays)
-			}
-			model.Ready(0)
-			if err := model.Wait(ctx); err != nil {
-				for i := range grad {
-					grad[i] = spoilt
-				}
-				spoiltBy[rank] = grad
-				return err
-			}
-			return errors.Join(model.Close(), dist.DestroyProcessGroup())
-		}, dist.WithRanks(ranks))
-	})
-	for rank, grad := range spoiltBy {
-		if slices.ContainsFunc(grad, func(x float32) bool { return x != spoilt }) {
-			return r, fmt.Errorf("buffers: the gradient of rank %d is written after its step has failed; rank %d of %d is cancelled", rank, by, ranks)
-		}
-	}
-	return r, nil
+	return r, s.wrap(err, "rank %d is cancelled", by)
 }

@@ -132,7 +132,7 @@ func runPieces(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 	case how != wayDies && failed > 0 && failed < len(errs):
 		err = errors.Join(err, fmt.Errorf("torn: the errors of ranks are %v", errs))
 	}
-	return r, wrapScene(err, "%d processes, rank %d %s", s.ranks, by, how)
+	return r, s.wrap(err, "processes, rank %d %s", by, how)
 }
 
 const wayDies way = "dies"
@@ -170,7 +170,7 @@ func runParts(t *testing.T, seed uint64, o interleave.Options) (interleave.Resul
 	if isLast && err == nil && l.sent[0] == nil && l.got[0] != nil {
 		err = fmt.Errorf("rank 0 has sent a message before it left, and rank 1 does not get it: %w", l.got[0])
 	}
-	return r, wrapScene(errors.Join(err, l.check()), "messages of %d, one %v: rank 0 sends to rank 1", l.lengths, isLast)
+	return r, s.wrap(errors.Join(err, l.check()), "messages of %d, one %v: rank 0 sends to rank 1", l.lengths, isLast)
 }
 
 // runAnyBesideDeath lets rank 2 receive from any rank, while rank 1 sends and rank 0 dies.
@@ -199,7 +199,7 @@ func (s *scene) runAnyBesideDeath(t *testing.T, seed uint64, o interleave.Option
 			}
 		}
 	})
-	return r, wrapScene(err, "rank 0 dies, rank 1 sends, rank 2 receives from any")
+	return r, s.wrap(err, "rank 0 dies, rank 1 sends, rank 2 receives from any")
 }
 
 // runArrivedProcesses is runArrived between processes.
@@ -208,7 +208,7 @@ func runArrivedProcesses(t *testing.T, seed uint64, o interleave.Options) (inter
 	s.useProcessors()
 	arrive := s.drawArrival()
 	r, err := s.runProcesses(t, seed, o, arrive)
-	return r, wrapScene(err, "%d processes", s.ranks)
+	return r, s.wrap(err, "processes")
 }
 
 // runRecorded closes a group while another goroutine of the rank sends or receives: nothing is
@@ -236,5 +236,5 @@ func runRecorded(t *testing.T, seed uint64, o interleave.Options) (interleave.Re
 		}
 		beside.Wait()
 	})
-	return r, wrapScene(err, "rank %d closes its group", by)
+	return r, s.wrap(err, "rank %d closes its group", by)
 }

@@ -24,7 +24,7 @@ var corners = []kind{
 	{"different", runDifferent},
 	{"shared-memory", runSharedMemory},
 	{"two-causes", runTwoCauses},
-	{"cancelled-form", runCancelledForm},
+	{"ended-form", runEndedForm},
 	{"stray-ticks", runStrayTicks},
 
 	{"withdrawn", runWithdrawn},
@@ -37,7 +37,6 @@ var corners = []kind{
 	{"drained", runDrained},
 	{"queued", runQueued},
 	{"halo", runHalo},
-	{"step", runStep},
 
 	{"pieces", runPieces},
 	{"parts", runParts},
@@ -119,6 +118,14 @@ func (s *scene) alarmf(format string, values ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alarms = append(s.alarms, fmt.Errorf(format, values...))
+}
+
+// wrap describes the scene in the first line of an error.
+func (s *scene) wrap(err error, format string, values ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%d ranks, waiting %d, %s\n%w", s.ranks, s.waiting, fmt.Sprintf(format, values...), err)
 }
 
 // lostIn returns the rank that an error says is lost, or -1.
@@ -251,15 +258,7 @@ func runAwaited(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 		beside.Wait()
 		cancel()
 	})
-	return r, wrapScene(err, "%d ranks, waiting %d: rank 0 waits in a %s, %s: rank %d", s.ranks, s.waiting, op.name, how, by)
-}
-
-// wrapScene describes the scene of an error.
-func wrapScene(err error, format string, values ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, values...), err)
+	return r, s.wrap(err, "rank 0 waits in a %s, %s: rank %d", op.name, how, by)
 }
 
 // isEndedBy reports whether an error of rank 0 is of what rank by has done.
@@ -297,7 +296,7 @@ func runArrived(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 	arrive := s.drawArrival()
 	o.Patience = patience
 	r, err := s.run(t, o, func(c *ccl.Communicator) { arrive(c) })
-	return r, wrapScene(err, "%d ranks, waiting %d", s.ranks, s.waiting)
+	return r, s.wrap(err, "a rank gives up after a call")
 }
 
 // drawArrival draws what each rank does in runArrived.

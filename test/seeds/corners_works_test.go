@@ -52,7 +52,7 @@ func runWorkAgain(t *testing.T, seed uint64, o interleave.Options) (interleave.R
 			s.alarmf("rank %d: %v", c.Rank(), err)
 		}
 	})
-	return r, wrapScene(err, "%d ranks, waiting %d, refused %v, drains %v", s.ranks, s.waiting, isRefused, drains)
+	return r, s.wrap(err, "refused %v, drains %v", isRefused, drains)
 }
 
 // doneOf returns the channel of a Work, which has been received from.
@@ -95,7 +95,7 @@ func runDrained(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 		}
 		_ = w.Wait(ctx)
 	})
-	return r, wrapScene(err, "waiting %d, sends %v", s.waiting, sends)
+	return r, s.wrap(err, "sends %v", sends)
 }
 
 // runQueued makes a call behind one that waits for rank 1. It ends by its own timeout, or context.
@@ -136,5 +136,5 @@ func runQueued(t *testing.T, seed uint64, o interleave.Options) (interleave.Resu
 			s.alarmf("rank 0: %v", err)
 		}
 	})
-	return r, wrapScene(err, "waiting %d, cancelled %v", s.waiting, isCancelled)
+	return r, s.wrap(err, "cancelled %v", isCancelled)
 }
