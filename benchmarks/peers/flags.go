@@ -31,6 +31,8 @@ Examples:
                                    steps of data parallel training, beside torch's
   peers -overhead -ranks 2 -sizes 4,1KiB,4KiB,1MiB
                                    MPI called from Go, and by the algorithm mpi, beside MPI called from C
+  nodes.sh 2 0 "" peers -nodes node0,node1 -ranks 2
+                                   over TCP, between stand-ins for nodes
 
 Flags:
 
@@ -49,6 +51,7 @@ type options struct {
 	workloads []string
 	// overhead: MPI called from Go and from C is compared instead.
 	overhead bool
+	nodes    []string // between which sizes are compared instead, made by nodes.sh
 }
 
 func (o options) budgetMS() string { return strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64) }
@@ -69,6 +72,8 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	flags.DurationVar(&o.compute, "compute", 0, "`time` that every rank computes before each call, 0.9 to 1.1 times as long")
 	workloads := flags.String("workloads", "", "`names` of networks, whose steps of training are compared with torch's instead: "+strings.Join(workload.Names(), ", "))
 	flags.BoolVar(&o.overhead, "overhead", false, "compare MPI's all-reduce called from C, called from Go, and by goccl's algorithm mpi instead")
+
+	nodes := flags.String("nodes", "", "`names` of the stand-ins for nodes that benchmarks/peers/nodes.sh has made, between which sizes are compared over TCP instead")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -122,6 +127,13 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 			if flags.Lookup(given).Value.String() != flags.Lookup(given).DefValue {
 				return o, fmt.Errorf("-workloads determines what is compared: omit -%s", given)
 			}
+		}
+	}
+
+	if *nodes != "" {
+		o.nodes = strings.Split(*nodes, ",")
+		if o.overhead || *workloads != "" || slices.ContainsFunc(o.ranks, func(n int) bool { return n%len(o.nodes) != 0 }) {
+			return o, errors.New("-nodes compares sizes, with equally many ranks on each node: give -ranks multiples of the number of nodes, and omit -workloads and -overhead")
 		}
 	}
 	if o.overhead && (len(o.workloads) > 0 || o.compute > 0) {

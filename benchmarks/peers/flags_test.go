@@ -35,6 +35,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-workloads vgg16 -sizes 4":      "-workloads determines what is compared: omit -sizes",
 		"-workloads vgg16 -only gloo":    "omit -only",
 		"-workloads vgg16 -compute 10us": "omit -compute",
+		"-nodes a,b -ranks 2,3":          "give -ranks multiples of the number of nodes",
+		"-nodes a,b -overhead -ranks 2":  "omit -workloads and -overhead",
 		"-overhead -compute 10us":        "omit -workloads and -compute",
 		"-only lammpi":                   `-only: "lammpi" is none of openmpi, mpich, gloo`,
 	} {

@@ -99,7 +99,7 @@ func (e entry) run(ctx context.Context, library string, ranks int, o options, ar
 	return rows, nil
 }
 
-//go:embed programs/*.c programs/*.py
+//go:embed programs/*.c programs/*.py programs/*.sh
 var programs embed.FS
 
 // write writes a program's source into the workplace.

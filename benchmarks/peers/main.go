@@ -60,6 +60,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		setUp = setUpWorkloads
 	case o.overhead:
 		setUp = setUpOverhead
+	case len(o.nodes) > 0:
+		setUp = setUpNodes
 	}
 
 	c, err := setUp(ctx, o, w, stderr)

@@ -3,7 +3,7 @@ and prints a CSV row for each size.
 
     python3 gloo_allreduce.py RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...
 
-It starts the ranks itself, as processes. LIBRARY and ENTRY stand in the rows as
+It starts the ranks itself, as processes, or is one of them if RANK is set, as by torchrun. LIBRARY and ENTRY stand in the rows as
 they are given. 0 bytes is a barrier.
 
 The timing rule: in each round every rank computes for COMPUTE_US, more or less, and
@@ -148,12 +148,13 @@ def run_rank(rank, ranks, ended, store, library, entry, budget_us, max_calls, co
     # One thread a rank, as torchrun has it: ranks that each use all cores get into
     # each other's way.
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=ranks)
     steps, places = compute_us * calibrate(), cores(rank, ranks)
     for size in sizes:
         measure(library, entry, budget_us, max_calls, compute_us, steps, places, rank, ranks, size)
     dist.barrier()
-    ended.wait()
+    if ended:
+        ended.wait()
     os._exit(0)  # torch 1.13 does not end in about one of a hundred processes that destroy their group
 
 
@@ -163,10 +164,15 @@ def main():
     ranks, library, entry = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     budget_us, max_calls = float(sys.argv[4]) * 1e3, int(sys.argv[5])
     compute_us, sizes = float(sys.argv[6]), [int(size) for size in sys.argv[7:]]
+    rank = int(os.environ.get("RANK", "0"))
+    if rank > 0:
+        run_rank(rank, ranks, None, "env://", library, entry, budget_us, max_calls, compute_us, sizes)
     print("library,collective,entry,dtype,op,ranks,bytes,in_place,consume,cores,compute_us,passes,calls,"
           "p50_us,best_us,p90_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors", flush=True)
+    if "RANK" in os.environ:
+        run_rank(rank, ranks, None, "env://", library, entry, budget_us, max_calls, compute_us, sizes)
     with tempfile.TemporaryDirectory() as directory:
-        store = os.path.join(directory, "store")
+        store = "file://" + os.path.join(directory, "store")
         fork = multiprocessing.get_context("fork")  # torch is imported once
         ended = fork.Barrier(ranks)
         processes = [fork.Process(target=run_rank, args=(
