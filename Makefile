@@ -54,7 +54,7 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 BY_TCP = ByTCP|Killed|RandomPrograms|Same|Mistake|Configuration|Refusal|Departures|Outcomes|Stopped
 
 nodes: ## let ranks and launchers of several nodes find each other, in network namespaces, as root (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
-	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' ./transport/internal/mesh
+	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' ./transport/internal/mesh ./test/deploy
 	$(GO) test -count=1 -timeout 20m ./test/processes -tcp -kills 64 -programs 60 -run '$(BY_TCP)'
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
