@@ -188,3 +188,21 @@ func TestSlurm(t *testing.T) {
 	require.Contains(t, j.said(), "shared memory connects ranks of one node: start all of them on one node, "+
 		"or a program that imports github.com/goccl/goccl/transport/mpi by mpirun, mpiexec or srun")
 }
+
+// The batch script of docs/guides/deploy.md trains on two nodes without an MPI.
+func TestSlurmWithoutMPI(t *testing.T) {
+	s := newSlurm(t, 2)
+	require.NoError(t, os.Symlink(build(t, "examples/loop/ranks"), s.file("train")))
+	script, err := filepath.Abs("../../examples/deploy/train.sbatch")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c := s.client(ctx, "sbatch", "--wait", "--ntasks-per-node=2", "--cpus-per-task=1", "--chdir="+s.place, "--output="+s.file("out"), script)
+	c.Env = append(c.Env, "GOCCL_LOG=info")
+	out, failed := c.CombinedOutput()
+	said, err := os.ReadFile(s.file("out"))
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, failed, "%s%s", out, said)
+	require.Contains(t, string(said), "epoch 5: loss ")
+	require.Equal(t, 4, strings.Count(string(said), " ranks=4 transport=tcp"), "%s", said)
+}
