@@ -1,6 +1,6 @@
 // Package transport is the contract between the engine of collectives (package ccl) and the
 // media that connect ranks: goroutines of one process (transport/local), processes of one node
-// (transport/shm), processes of several nodes (transport/mpi).
+// (transport/shm), processes of several nodes (transport/tcp, transport/mpi).
 //
 // # Model
 //
