@@ -21,18 +21,21 @@
 // The empty secret is a secret that everybody knows.
 //
 // The handshake is about who is at the other end. It does not protect what is sent afterwards from
-// those who can read or change the packets of the network.
+// those who can read or change the packets of the network. A Wrap does so, such as TLS, if the
+// program has one and both sides say so. Then they prove once more that they know the secret, by a
+// hash of what only the two ends of that connection have in common (its binding): so nobody is in
+// between, whoever has given them certificates.
 //
 // # Concurrency
 //
 // All functions and methods may be called concurrently. A Listener makes handshakes at the same
-// time, but not more than maxPending: when there are as many, the oldest is dropped for the next,
-// so that neither silent nor very many peers keep others from coming. Each has handshakeTime, and
-// sends fewer bytes than a packet holds.
+// time, but not more than maxPending: then the host that has most of them loses its oldest for the
+// next, so that neither silent nor very many peers keep others from coming. Each has handshakeTime,
+// and sends fewer bytes than a packet holds.
 //
 // # Failure
 //
 // A failed handshake closes its connection. A Listener goes on, and counts it: see Strangers. Dial
-// returns ErrOtherSecret, ErrOtherProgram or a *VersionError if it makes no sense to dial again,
-// and otherwise the error of the network.
+// returns an error for which IsFinal holds if it makes no sense to dial again, and otherwise the
+// error of the network.
 package handshake

@@ -23,9 +23,16 @@ type Opening struct {
 	Session  [16]byte
 }
 
+// Identity is what the processes of a job have, and others lack.
+type Identity struct {
+	Secret string
+	Wrap   Wrap // nil: what is sent after the handshake is not protected
+}
+
 // Sizes of the messages, and their first bytes: the last of the magic is the version.
 const (
 	magic        = "GOCCL-\x00\x01"
+	wrapOffset   = 9 // of 1 if the dialer protects what follows, otherwise 0
 	nonceBytes   = 32
 	nonceOffset  = 40
 	openingBytes = nonceOffset + nonceBytes
@@ -39,7 +46,8 @@ const handshakeTime = 5 * time.Second
 // Errors of Dial that another attempt would return as well.
 var (
 	ErrOtherSecret  = errors.New("it has another secret")
-	ErrOtherProgram = errors.New("the program that listens there is not goccl")
+	ErrOtherProgram = errors.New("the program there is not goccl")
+	ErrOtherWrap    = errors.New("GOCCL_TLS_DIR is set for one of the two only: set it for all ranks, or for none")
 )
 
 // VersionError reports that the other process speaks another version of the handshake.
@@ -49,13 +57,14 @@ func (v VersionError) Error() string {
 	return fmt.Sprintf("it speaks version %d of goccl's protocol, this program version %d: all need the same goccl", uint8(v), magic[len(magic)-1])
 }
 
-// IsFinal reports whether another Dial would return the same error.
+// IsFinal reports whether it makes no sense to dial again after an error of Dial.
 func IsFinal(err error) bool {
 	_, isVersion := errors.AsType[VersionError](err)
-	return isVersion || errors.Is(err, ErrOtherSecret) || errors.Is(err, ErrOtherProgram)
+	_, isWrap := errors.AsType[*WrapError](err)
+	return isVersion || isWrap || errors.Is(err, ErrOtherSecret) || errors.Is(err, ErrOtherProgram) || errors.Is(err, ErrOtherWrap)
 }
 
-// encode returns the opening message.
+// encode returns the opening message, without a wrap.
 func (o Opening) encode() []byte {
 	b := append(make([]byte, 0, openingBytes), magic...)
 	b = append(b, o.Purpose, 0, 0, 0)
@@ -112,13 +121,23 @@ func proof(secret, role string, opening, answer []byte) []byte {
 
 // Results of a handshake, before the listener's proof.
 const (
-	refused  = 0
-	accepted = 1
+	refused   = 0
+	accepted  = 1
+	otherWrap = 2
 )
 
+// wrapByte returns what an opening says of a Wrap.
+func (id Identity) wrapByte() byte {
+	if id.Wrap != nil {
+		return 1
+	}
+	return 0
+}
+
 // dial makes the dialer's part of a handshake.
-func dial(conn io.ReadWriter, secret string, o Opening) error {
+func dial(conn io.ReadWriter, id Identity, o Opening) error {
 	opening := o.encode()
+	opening[wrapOffset] = id.wrapByte()
 	if _, err := conn.Write(opening); err != nil {
 		return err
 	}
@@ -133,7 +152,7 @@ func dial(conn io.ReadWriter, secret string, o Opening) error {
 	if err := checkMagic(answer); err != nil {
 		return err
 	}
-	if _, err := conn.Write(proof(secret, roleDialer, opening, answer)); err != nil {
+	if _, err := conn.Write(proof(id.Secret, roleDialer, opening, answer)); err != nil {
 		return err
 	}
 
@@ -141,7 +160,9 @@ func dial(conn io.ReadWriter, secret string, o Opening) error {
 	switch _, err := io.ReadFull(conn, result); {
 	case err != nil:
 		return err
-	case result[0] != accepted || !hmac.Equal(result[1:], proof(secret, roleListener, opening, answer)):
+	case result[0] == otherWrap:
+		return ErrOtherWrap
+	case result[0] != accepted || !hmac.Equal(result[1:], proof(id.Secret, roleListener, opening, answer)):
 		return ErrOtherSecret
 	}
 	return nil
@@ -153,7 +174,7 @@ var errDropped = errors.New("it was slow while many others came")
 // accept makes the listener's part of a handshake. It decodes nothing that somebody has sent who
 // does not know the secret. It calls admit when the dialer has proved that it does, before it says
 // so to the dialer, and refuses the connection if that returns false.
-func accept(conn io.ReadWriter, secret string, admit func() bool) (o Opening, err error) {
+func accept(conn io.ReadWriter, id Identity, admit func() bool) (o Opening, err error) {
 	opening := make([]byte, openingBytes)
 	if _, err := io.ReadFull(conn, opening); err != nil {
 		return o, err
@@ -174,12 +195,14 @@ func accept(conn io.ReadWriter, secret string, admit func() bool) (o Opening, er
 	}
 
 	switch {
-	case !hmac.Equal(claimed, proof(secret, roleDialer, opening, answer)):
+	case !hmac.Equal(claimed, proof(id.Secret, roleDialer, opening, answer)):
 		err = ErrOtherSecret
+	case opening[wrapOffset] != id.wrapByte():
+		err, result[0] = ErrOtherWrap, otherWrap
 	case !admit():
 		return o, errDropped
 	default:
-		result = append([]byte{accepted}, proof(secret, roleListener, opening, answer)...)
+		result = append([]byte{accepted}, proof(id.Secret, roleListener, opening, answer)...)
 		o = decode(opening)
 	}
 
@@ -191,9 +214,10 @@ func accept(conn io.ReadWriter, secret string, admit func() bool) (o Opening, er
 
 // Dial connects to an address and makes the dialer's part of the handshake. from, unless nil, is
 // the address from which it dials.
-func Dial(ctx context.Context, address string, from net.IP, secret string, o Opening) (net.Conn, error) {
+func Dial(ctx context.Context, address string, from net.IP, id Identity, o Opening) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
+
 	var dialer net.Dialer
 	if from != nil {
 		dialer.LocalAddr = &net.TCPAddr{IP: from}
@@ -204,13 +228,17 @@ func Dial(ctx context.Context, address string, from net.IP, secret string, o Ope
 	}
 
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err = dial(conn, secret, o)
+	wrapped := conn
+	if err = dial(conn, id, o); err == nil {
+		wrapped, err = id.wrapDialed(conn)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
+
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	return conn, nil
+	return wrapped, nil
 }

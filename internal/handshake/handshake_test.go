@@ -16,6 +16,8 @@ import (
 
 const secret = "a secret of the job"
 
+var job = Identity{Secret: secret}
+
 var asked = Opening{Purpose: 2, Number: 7, From: 3, To: 1, Session: [16]byte{1, 2, 3, 15: 9}}
 
 // serve starts a listener on loopback. got receives the openings of what it accepts.
@@ -24,7 +26,7 @@ func serve(t *testing.T, secret string) (l *Listener, got chan Opening) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	got = make(chan Opening, 1000)
-	l = Serve(inner, secret, func(conn net.Conn, o Opening) {
+	l = Serve(inner, Identity{Secret: secret}, func(conn net.Conn, o Opening) {
 		got <- o
 		_ = conn.Close()
 	})
@@ -35,7 +37,7 @@ func serve(t *testing.T, secret string) (l *Listener, got chan Opening) {
 func TestBothProve(t *testing.T) {
 	for _, secret := range []string{secret, ""} {
 		l, got := serve(t, secret)
-		conn, err := Dial(t.Context(), l.Addr().String(), nil, secret, asked)
+		conn, err := Dial(t.Context(), l.Addr().String(), nil, Identity{Secret: secret}, asked)
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 		require.Equal(t, asked, <-got)
@@ -46,10 +48,10 @@ func TestBothProve(t *testing.T) {
 func TestOtherSecret(t *testing.T) {
 	l, got := serve(t, secret)
 	for range 2 {
-		_, err := Dial(t.Context(), l.Addr().String(), nil, secret+"!", asked)
+		_, err := Dial(t.Context(), l.Addr().String(), nil, Identity{Secret: secret + "!"}, asked)
 		require.ErrorIs(t, err, ErrOtherSecret)
 	}
-	_, err := Dial(t.Context(), l.Addr().String(), nil, secret, asked)
+	_, err := Dial(t.Context(), l.Addr().String(), nil, Identity{Secret: secret}, asked)
 	require.NoError(t, err)
 	<-got
 	require.Empty(t, got)
@@ -81,17 +83,17 @@ func answering(t *testing.T, answer []byte) string {
 
 func TestOtherProgram(t *testing.T) {
 	for _, answer := range []string{"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u2\r\n", "GOCCX", "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n"} {
-		_, err := Dial(t.Context(), answering(t, []byte(answer)), nil, secret, asked)
+		_, err := Dial(t.Context(), answering(t, []byte(answer)), nil, Identity{Secret: secret}, asked)
 		require.ErrorIs(t, err, ErrOtherProgram, answer)
 	}
-	_, err := Dial(t.Context(), answering(t, nil), nil, secret, asked)
+	_, err := Dial(t.Context(), answering(t, nil), nil, Identity{Secret: secret}, asked)
 	require.Error(t, err, "a proxy accepts before the program listens")
 	require.NotErrorIs(t, err, ErrOtherProgram)
 }
 
 func TestOtherVersion(t *testing.T) {
 	later := append([]byte(magic[:len(magic)-1]), 9)
-	_, err := Dial(t.Context(), answering(t, append(later, make([]byte, nonceBytes)...)), nil, secret, asked)
+	_, err := Dial(t.Context(), answering(t, append(later, make([]byte, nonceBytes)...)), nil, Identity{Secret: secret}, asked)
 	require.Equal(t, VersionError(9), err)
 
 	l, _ := serve(t, secret)
@@ -117,7 +119,7 @@ func TestListenerThatDoesNotProve(t *testing.T) {
 		_, _ = io.ReadFull(there, claimed)
 		_, _ = there.Write(append([]byte{accepted}, claimed...)) // reflected
 	}()
-	require.ErrorIs(t, dial(here, secret, asked), ErrOtherSecret)
+	require.ErrorIs(t, dial(here, job, asked), ErrOtherSecret)
 }
 
 // TestProofsAreOfNoUseElsewhere shows that a proof holds for one role, purpose and connection.
@@ -139,10 +141,10 @@ func TestProofsAreOfNoUseElsewhere(t *testing.T) {
 	// A whole connection, recorded, is no other's.
 	var recorded bytes.Buffer
 	here, there := net.Pipe()
-	go func() { _ = dial(both{io.TeeReader(here, io.Discard), io.MultiWriter(here, &recorded)}, secret, asked) }()
-	_, err := accept(there, secret, always)
+	go func() { _ = dial(both{io.TeeReader(here, io.Discard), io.MultiWriter(here, &recorded)}, job, asked) }()
+	_, err := accept(there, job, always)
 	require.NoError(t, err)
-	_, err = accept(both{&recorded, io.Discard}, secret, always)
+	_, err = accept(both{&recorded, io.Discard}, job, always)
 	require.ErrorIs(t, err, ErrOtherSecret)
 }
 
@@ -191,7 +193,7 @@ func TestStrangersDoNotDisturb(t *testing.T) {
 	}
 
 	for joined := 0; joined < 50; {
-		if conn, err := Dial(ctx, l.Addr().String(), nil, secret, asked); err == nil {
+		if conn, err := Dial(ctx, l.Addr().String(), nil, Identity{Secret: secret}, asked); err == nil {
 			joined++
 			require.Equal(t, asked, <-got, "a dialer that was accepted is never dropped")
 			_ = conn.Close()
@@ -225,7 +227,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = Dial(ctx, l.Addr().String(), nil, secret, asked)
+	_, err = Dial(ctx, l.Addr().String(), nil, Identity{Secret: secret}, asked)
 	require.Error(t, err)
 	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
 }
@@ -239,7 +241,7 @@ func FuzzAccept(f *testing.F) {
 	f.Add(append(asked.encode(), proof("", roleDialer, asked.encode(), newNonce([]byte(magic)))...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var answer bytes.Buffer
-		o, err := accept(both{bytes.NewReader(b), &answer}, secret, always)
+		o, err := accept(both{bytes.NewReader(b), &answer}, job, always)
 		if err == nil || o != (Opening{}) {
 			t.Errorf("it was accepted as %+v", o)
 		}
@@ -259,7 +261,7 @@ func FuzzDial(f *testing.F) {
 	f.Add(append(newNonce([]byte(magic)), make([]byte, 1+proofBytes)...))
 	f.Add([]byte("SSH-2.0"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := dial(both{bytes.NewReader(b), io.Discard}, secret, asked); err == nil {
+		if err := dial(both{bytes.NewReader(b), io.Discard}, job, asked); err == nil {
 			t.Error("it was convinced")
 		} else if errors.Is(err, ErrOtherSecret) && len(b) < answerBytes+1+proofBytes {
 			t.Error("too few bytes were enough")

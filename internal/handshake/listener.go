@@ -4,32 +4,51 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 )
 
 // maxPending is how many connections may be in a handshake at the same time.
-const maxPending = 64
+const maxPending = 256
 
 // Listener accepts connections of processes that know a secret.
 type Listener struct {
 	listener net.Listener
-	secret   string
+	identity Identity
 	handle   func(net.Conn, Opening)
 	running  sync.WaitGroup // the goroutines that accept, or make a handshake
 
 	mu        sync.Mutex
 	closed    bool
-	pending   []net.Conn // in a handshake, the oldest first
-	strangers int        // connections whose handshake has failed
-	last      string     // the latest of these, and why
+	pending   []pending // in a handshake, the oldest first
+	strangers int       // connections whose handshake has failed
+	last      string    // the latest of these, and why
+}
+
+// pending is a connection in its handshake, and the host from which it comes.
+type pending struct {
+	net.Conn
+	host netip.Prefix
+}
+
+// hostOf returns the other host of a connection: its address, or of IPv6 that of its network, in
+// which a host may have any.
+func hostOf(conn net.Conn) netip.Prefix {
+	remote, _ := conn.RemoteAddr().(*net.TCPAddr)
+	address, bits := remote.AddrPort().Addr().Unmap(), 64
+	if address.Is4() {
+		bits = 32
+	}
+	host, _ := address.Prefix(bits) // all that are none count as one
+	return host
 }
 
 // Serve accepts connections from l until Close. Each one that has made the handshake is given to
 // handle, which does not wait, and belongs to it.
-func Serve(l net.Listener, secret string, handle func(net.Conn, Opening)) *Listener {
-	s := &Listener{listener: l, secret: secret, handle: handle}
+func Serve(l net.Listener, id Identity, handle func(net.Conn, Opening)) *Listener {
+	s := &Listener{listener: l, identity: id, handle: handle}
 	s.running.Go(s.acceptAll)
 	return s
 }
@@ -85,27 +104,39 @@ func (s *Listener) acceptAll() {
 	}
 }
 
-// admit notes a connection that begins its handshake. It drops the oldest one if there are too
-// many.
+// admit notes a connection that begins its handshake. If there are too many it drops the oldest one
+// of the host that has most of them, so that one host does not crowd out others.
 func (s *Listener) admit(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	if len(s.pending) == maxPending {
-		_ = s.pending[0].Close()
-		s.pending = slices.Delete(s.pending, 0, 1)
+	s.pending = append(s.pending, pending{conn, hostOf(conn)})
+	if len(s.pending) > maxPending {
+		i := s.indexCrowding()
+		_ = s.pending[i].Close()
+		s.pending = slices.Delete(s.pending, i, i+1)
 	}
-	s.pending = append(s.pending, conn)
 	return true
+}
+
+// indexCrowding returns the index of the oldest connection of the host that has most of them. The
+// caller holds mu.
+func (s *Listener) indexCrowding() int {
+	counts, most := map[netip.Prefix]int{}, 0
+	for _, p := range s.pending {
+		counts[p.host]++
+		most = max(most, counts[p.host])
+	}
+	return slices.IndexFunc(s.pending, func(p pending) bool { return counts[p.host] == most })
 }
 
 // release forgets a connection that admit has noted, and reports whether it was not dropped since.
 func (s *Listener) release(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.pending, conn)
+	i := slices.IndexFunc(s.pending, func(p pending) bool { return p.Conn == conn })
 	if i >= 0 {
 		s.pending = slices.Delete(s.pending, i, i+1)
 	}
@@ -116,14 +147,20 @@ func (s *Listener) release(conn net.Conn) bool {
 func (s *Listener) shake(conn net.Conn) {
 	err := conn.SetDeadline(time.Now().Add(handshakeTime))
 	var o Opening
-	if err == nil {
-		o, err = accept(conn, s.secret, func() bool { return s.release(conn) })
+	wrapped, admit := conn, func() bool { return s.release(conn) }
+	if err == nil && s.identity.Wrap == nil {
+		o, err = accept(conn, s.identity, admit)
+	} else if err == nil {
+		if o, err = accept(conn, s.identity, func() bool { return true }); err == nil {
+			wrapped, err = s.identity.wrapAccepted(conn, admit)
+		}
 	}
+
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
 	if err == nil {
-		s.handle(conn, o)
+		s.handle(wrapped, o)
 		return
 	}
 

@@ -13,6 +13,10 @@ const (
 	shmSecretVariable  = "GOCCL_SHM_SECRET"  // the secret of ranks of goccl run, or started by hand like them
 )
 
+// CertificatesVariable names a directory with certificates, by which package transport/tcp/tls
+// protects what ranks send each other.
+const CertificatesVariable = "GOCCL_TLS_DIR"
+
 // noSecret is the value of GOCCL_SECRET that lets anybody join.
 const noSecret = "none"
 
@@ -61,12 +65,12 @@ func ReadSecret(getenv func(string) string) (string, error) {
 		if err != nil {
 			return "", &Error{Contradiction, []string{SecretFileVariable}, fmt.Sprintf("the secret of GOCCL_SECRET_FILE: %v", err)}
 		}
-		secret, from = strings.TrimSpace(string(text)), SecretFileVariable+"="+file
+		secret, from = string(text), SecretFileVariable+"="+file
 	case secret == "":
 		return "", nil
 	}
 
-	return checkSecret(secret, from)
+	return checkSecret(strings.TrimSpace(secret), from) // some keep the end of the line in a variable
 }
 
 // checkSecret returns a secret, unless it is too short.

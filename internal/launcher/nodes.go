@@ -21,9 +21,9 @@ import (
 // Nodes is which part of a job a launcher has, if each of several nodes has a launcher. The zero
 // value is a job of this node alone.
 type Nodes struct {
-	Count, Rank int    // of nodes, and of this one, from 0
-	Endpoint    string // a host of node 0 and a port, at which its launcher listens, and then rank 0
-	Secret      string // of the job; "": anybody may join
+	Count, Rank        int    // of nodes, and of this one, from 0
+	Endpoint           string // a host of node 0 and a port, at which its launcher listens, and then rank 0
+	handshake.Identity        // of the job; without a secret anybody may join
 	// Note is called with for what a launcher waits, if that takes long.
 	Note func(text string)
 }
@@ -153,7 +153,7 @@ func (l *Launchers) gather(ctx context.Context, self nodeJoin) error {
 		return err
 	}
 
-	server := handshake.Serve(listener, l.Secret, func(conn net.Conn, o handshake.Opening) {
+	server := handshake.Serve(listener, l.Identity, func(conn net.Conn, o handshake.Opening) {
 		if o.Purpose == purposeLauncher {
 			go l.read(&nodeConn{Conn: conn, skew: math.MaxInt64})
 		} else {
@@ -222,7 +222,7 @@ func (l *Launchers) follow(ctx context.Context, self nodeJoin) error {
 	o := handshake.Opening{Purpose: purposeLauncher, From: uint32(self.Node)}
 	note := time.After(noteTime)
 	for {
-		conn, err := handshake.Dial(ctx, l.Endpoint, nil, l.Secret, o)
+		conn, err := handshake.Dial(ctx, l.Endpoint, nil, l.Identity, o)
 		if err == nil {
 			l.conns[0] = &nodeConn{Conn: conn}
 			go l.read(l.conns[0])
@@ -336,7 +336,7 @@ func (m *nodeMessage) loss() string {
 
 // read passes on the messages of another launcher, until its connection ends.
 func (l *Launchers) read(conn *nodeConn) {
-	tcp := conn.Conn.(*net.TCPConn)
+	tcp := handshake.Unwrap(conn.Conn)
 	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: silence / 5, Interval: silence / 5, Count: 4}) // asks the other kernel
 	limitSilence(tcp)
 

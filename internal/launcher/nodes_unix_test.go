@@ -67,7 +67,7 @@ func init() {
 }
 
 func testNodes(node, nodes int, endpoint string) Nodes {
-	return Nodes{Count: nodes, Rank: node, Endpoint: endpoint, Secret: nodeSecret, Note: func(text string) { fmt.Fprintln(os.Stderr, text) }}
+	return Nodes{Count: nodes, Rank: node, Endpoint: endpoint, Identity: handshake.Identity{Secret: nodeSecret}, Note: func(text string) { fmt.Fprintln(os.Stderr, text) }}
 }
 
 // freeEndpoint returns an address of loopback at which nothing listens, and from which the system

@@ -42,7 +42,8 @@ var rules = []rule{
 	{"transport/internal/packet", []string{"transport", "transport/shm", "transport/internal/groupsync", "internal/flight", "internal/interleave"}, []string{"golang.org/x/sys/unix"},
 		"what transports between nodes share works on each node through memory, and knows no wire"},
 	{"transport/mpi", []string{"transport", "transport/internal/packet", "transport/mpi/internal/abi"}, nil, "MPI's own, above which all is packets"},
-	{"transport/tcp", []string{"transport", "transport/internal/mesh", "transport/internal/packet", "internal/launchenv"}, []string{"golang.org/x/sys/unix"}, "sockets, above which all is packets"},
+	{"transport/tcp/tls", []string{"internal/handshake"}, nil, "certificates protect connections, of whomever"},
+	{"transport/tcp", []string{"transport", "transport/internal/mesh", "transport/internal/packet", "internal/handshake", "internal/launchenv"}, []string{"golang.org/x/sys/unix"}, "sockets, above which all is packets"},
 	{"transport/...", []string{"transport", "transport/internal/...", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/params", "internal/strictyaml", "internal/text"}, nil,
@@ -93,7 +94,7 @@ var rules = []rule{
 	{"internal/launcher", []string{"internal/atomicfile", "internal/cgroup", "internal/cores", "internal/failure", "internal/flight", "internal/handshake", "internal/launchenv", "internal/text"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
 		"a launcher starts any program and reads why its ranks failed, whatever memory they share"},
 	{"internal/...", nil, nil, "private parts are leaves"},
-	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi"}, nil, "the tool with the built-in algorithms and MPI is nothing more than that"},
+	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi", "transport/tcp/tls"}, nil, "the tool with the built-in algorithms, MPI and TLS is nothing more than that"},
 	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/handshake", "internal/launchenv", "internal/launcher", "internal/params", "internal/workload", "cmd/goccl/internal/..."},
 		[]string{"github.com/alecthomas/kong", "golang.org/x/term"}, "a tool shows what the public rooms know"},
 	{"cmd/goccl/internal/inspect", []string{"transport/shm", "internal/flight", "internal/text"}, nil, "it reads what ranks have recorded"},
@@ -166,7 +167,7 @@ func TestRooms(t *testing.T) {
 func TestLibraryIsLight(t *testing.T) {
 	for _, p := range list(t, "./dist", "./ccl") {
 		for _, dep := range p.Deps {
-			if slices.ContainsFunc(heavy, func(h string) bool { return under(dep, h) }) || under(dep, "github.com/ebitengine/purego") {
+			if slices.ContainsFunc(heavy, func(h string) bool { return under(dep, h) }) || under(dep, "github.com/ebitengine/purego") || dep == "crypto/tls" {
 				t.Errorf("%s depends on %s", p.ImportPath, dep)
 			}
 		}

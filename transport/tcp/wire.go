@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/transport/internal/packet"
 )
 
@@ -54,7 +55,7 @@ func newWire(rank int, conns [][]net.Conn, silence time.Duration) (*wire, error)
 		if len(lanes) > 1 {
 			p.probe = lanes[1]
 		}
-		if watched, isTCP := lanes[len(lanes)-1].(*net.TCPConn); isTCP {
+		if watched := handshake.Unwrap(lanes[len(lanes)-1]); watched != nil {
 			if err := watched.SetKeepAliveConfig(keepAlive(silence)); err != nil {
 				return nil, err
 			}

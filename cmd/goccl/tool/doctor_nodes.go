@@ -71,7 +71,7 @@ func examineNode(ctx context.Context, n launcher.Nodes) ([][]doctor.Finding, err
 		all.GiveUp(err)
 		return nil, err
 	}
-	server := handshake.Serve(listener, n.Secret, func(conn net.Conn, _ handshake.Opening) {
+	server := handshake.Serve(listener, n.Identity, func(conn net.Conn, _ handshake.Opening) {
 		go func() {
 			_, _ = io.Copy(conn, conn) // who has dialed says what does not come back
 			_ = conn.Close()
@@ -172,7 +172,7 @@ func reachNode(ctx context.Context, n launcher.Nodes, facts []nodeFacts, other i
 		f := nodeFinding(n.Rank, doctor.Problem, fmt.Sprintf("host %s %s node %d, host %s, at %s", facts[n.Rank].Host, says, other, to.Host, to.Address), do)
 		return &f
 	}
-	conn, err := handshake.Dial(ctx, to.Address, nil, n.Secret, handshake.Opening{Purpose: purposeDoctor, From: uint32(n.Rank), To: uint32(other)})
+	conn, err := handshake.Dial(ctx, to.Address, nil, n.Identity, handshake.Opening{Purpose: purposeDoctor, From: uint32(n.Rank), To: uint32(other)})
 	if err != nil {
 		f := problem("does not reach", "let firewalls and routes pass TCP between all nodes, to all ports from 1024 on: ranks listen at any")
 		f.Says += ": " + err.Error()

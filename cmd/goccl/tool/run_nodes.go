@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/launcher"
 )
@@ -40,6 +41,10 @@ func (f *nodeFlags) nodes(stderr stderr) (launcher.Nodes, error) {
 	}
 	n.Note = func(text string) { _, _ = fmt.Fprintf(stderr, "goccl: %s\n", text) } // it is only a hint
 	var err error
+	if n.Wrap, err = handshake.WrapBy(os.Getenv(launchenv.CertificatesVariable)); err != nil {
+		return n, err
+	}
+
 	switch n.Secret, err = launchenv.ReadSecret(os.Getenv); {
 	case err != nil || n.Secret != "":
 	case launchenv.IsOpen(os.Getenv):

@@ -25,6 +25,7 @@ func FromEnvironment(getenv func(string) string, j *transport.Job) (*Config, err
 		Rank: j.Rank, Size: j.Size, Secret: j.Secret, IsLoopback: j.Apart == "", Node: -1,
 		Job:       fmt.Sprintf("%s/%s/%d", cmp.Or(getenv("GOCCL_SHM_NAME"), getenv("TORCHELASTIC_RUN_ID")), getenv("TORCHELASTIC_RESTART_COUNT"), j.Attempt),
 		LocalRank: number(getenv("LOCAL_RANK")), LocalSize: number(getenv("LOCAL_WORLD_SIZE")),
+		Certificates: getenv(launchenv.CertificatesVariable),
 	}
 	gloo, _, _ := strings.Cut(getenv("GLOO_SOCKET_IFNAME"), ",")
 	c.Interface = cmp.Or(getenv("GOCCL_INTERFACE"), gloo)

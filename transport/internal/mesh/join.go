@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,14 +30,14 @@ func (j *joining) reach(ctx context.Context) (net.Conn, error) {
 		var conn net.Conn
 		address, err := j.Rendezvous.Find(ctx)
 		if err == nil {
-			conn, err = handshake.Dial(ctx, address, j.from, j.Secret, handshake.Opening{Purpose: purposeJoin, From: uint32(j.Rank)})
+			conn, err = handshake.Dial(ctx, address, j.from, j.identity, handshake.Opening{Purpose: purposeJoin, From: uint32(j.Rank)})
 			if j.root = address; err == nil {
 				return conn, nil
 			}
 			err = fmt.Errorf("rank 0 at %s: %w", address, err)
 		}
 
-		if isFinal(err) {
+		if handshake.IsFinal(err) {
 			return nil, err
 		}
 		if ctx.Err() == nil { // otherwise err may be about that
@@ -55,12 +56,6 @@ func (j *joining) reach(ctx context.Context) (net.Conn, error) {
 		err = fmt.Errorf("%w; %w", err, last)
 	}
 	return nil, err
-}
-
-// isFinal reports whether it makes no sense to dial again after err.
-func isFinal(err error) bool {
-	_, isVersion := errors.AsType[handshake.VersionError](err)
-	return isVersion || errors.Is(err, handshake.ErrOtherSecret) || errors.Is(err, handshake.ErrOtherProgram)
 }
 
 // sleep pauses, and reports whether ctx goes on.
@@ -134,7 +129,7 @@ func (j *joining) follow(root net.Conn, tables chan<- *table) verdict {
 			return verdict{err: fmt.Errorf("%w; its connection, to %s, ended: %w", &transport.PeerLostError{Rank: 0}, j.root, err)}
 		case m.Failure != nil || m.Ready:
 			return verdict{Failure: m.Failure}
-		case m.Table == nil || len(m.Table.Members) != j.Size || len(tables) > 0:
+		case m.Table == nil || len(m.Table.Members) != j.Size || slices.Contains(m.Table.Members, nil) || len(tables) > 0:
 			return verdict{err: errOrder}
 		}
 		tables <- m.Table
@@ -230,9 +225,9 @@ func (j *joining) dial(ctx context.Context, t *table, rank, lane int) (net.Conn,
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	for {
-		conn, err := handshake.Dial(ctx, address, j.from, j.Secret,
+		conn, err := handshake.Dial(ctx, address, j.from, j.identity,
 			handshake.Opening{Purpose: purposeLink, Number: uint32(lane), From: uint32(j.Rank), To: uint32(rank), Session: t.Session})
-		if err == nil || isFinal(err) || !sleep(ctx, longestPause) {
+		if err == nil || handshake.IsFinal(err) || !sleep(ctx, longestPause) {
 			return conn, err
 		}
 	}

@@ -30,12 +30,17 @@ func newLeader(j *joining) *leader {
 	return &leader{joining: j, members: make([]*member, j.Size), conns: make([]net.Conn, j.Size), isLinked: make([]bool, j.Size)}
 }
 
+// start does what a rank says, until its connection or the join has ended.
+func (l *leader) start(conn net.Conn) {
+	l.mu.Lock()
+	l.all = append(l.all, conn) // now, so that end closes it
+	l.mu.Unlock()
+	l.running.Go(func() { l.serve(conn) })
+}
+
 // serve does what a rank says.
 func (l *leader) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the rank has left
-	l.mu.Lock()
-	l.all = append(l.all, conn)
-	l.mu.Unlock()
 	first, err := receive(conn)
 	if err != nil || first.Member == nil || !l.admit(conn, first.Member) {
 		return

@@ -42,7 +42,9 @@ type Config struct {
 	Build      string // of the program; the same on all ranks
 	Rendezvous Rendezvous
 	Secret     string // known to the job's ranks only; "": there is none
-	IsLoopback bool   // the ranks listen at addresses that only processes of this host reach
+	// Certificates is a directory, by whose files connections are protected; "": they are not.
+	Certificates string
+	IsLoopback   bool // the ranks listen at addresses that only processes of this host reach
 	// Interface is the name of a network interface, or an address of this host, at which this rank
 	// listens and from which it dials; "" leaves that to the routes.
 	Interface string
@@ -62,6 +64,7 @@ const (
 // joining is a rank that joins.
 type joining struct {
 	*Config
+	identity handshake.Identity
 	begin    time.Time
 	host     string
 	from     net.IP // from which it dials, or nil
@@ -80,11 +83,15 @@ type link struct {
 // Connect connects this rank with all others. It returns when all are connected, or fails on all,
 // at the latest when ctx ends.
 func Connect(ctx context.Context, c *Config) (m *Mesh, err error) {
-	j := &joining{Config: c, begin: time.Now(), links: make(chan link, 4*c.Size)}
+	j := &joining{Config: c, identity: handshake.Identity{Secret: c.Secret}, begin: time.Now(), links: make(chan link, 4*c.Size)}
 	j.leader = newLeader(j)
 	j.host, _ = os.Hostname() // "" is a name as well
 	if j.Interface != "" && !j.IsLoopback {
 		j.from, err = interfaceAddress(j.Interface)
+	}
+
+	if err == nil {
+		j.identity.Wrap, err = handshake.WrapBy(j.Certificates)
 	}
 	if err == nil {
 		m, err = j.connect(ctx)
@@ -114,11 +121,13 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 		return nil, err
 	}
 
-	j.listener = handshake.Serve(l, j.Secret, j.accept)
+	j.leader.mu.Lock() // ranks may come at once
+	j.listener = handshake.Serve(l, j.identity, j.accept)
+	j.leader.mu.Unlock()
 	if j.Rank == 0 {
 		var served net.Conn
 		served, root = net.Pipe()
-		j.leader.running.Go(func() { j.leader.serve(served) })
+		j.leader.start(served)
 	}
 	m, err = j.join(ctx, root)
 	if j.Rank == 0 {
@@ -150,7 +159,7 @@ func (j *joining) accept(conn net.Conn, o handshake.Opening) {
 		default: // those are too many
 		}
 	case o.Purpose == purposeJoin && j.Rank == 0:
-		j.leader.running.Go(func() { j.leader.serve(conn) })
+		j.leader.start(conn)
 		return
 	}
 	_ = conn.Close() // also that of a launcher

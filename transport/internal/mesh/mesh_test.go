@@ -270,7 +270,7 @@ func TestLostRank(t *testing.T) {
 	require.Eventually(t, func() (ok bool) {
 		var err error
 		address, _ := all[1].Rendezvous.Find(t.Context())
-		conn, err = handshake.Dial(t.Context(), address, nil, secret, handshake.Opening{Purpose: purposeJoin, From: 1})
+		conn, err = handshake.Dial(t.Context(), address, nil, handshake.Identity{Secret: secret}, handshake.Opening{Purpose: purposeJoin, From: 1})
 		return err == nil
 	}, time.Minute, time.Millisecond)
 	require.NoError(t, send(conn, &message{Member: &member{Rank: 1, Size: 3, Job: "job/1", Build: "b1", Host: "elsewhere"}}))
