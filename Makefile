@@ -147,6 +147,10 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzAccept -fuzztime 30s ./internal/handshake
 	$(GO) test -run '^$$' -fuzz FuzzDial -fuzztime 30s ./internal/handshake
 	$(GO) test -run '^$$' -fuzz FuzzReceive -fuzztime 30s ./transport/internal/mesh
+	$(GO) test -run '^$$' -fuzz FuzzFollow -fuzztime 30s ./transport/internal/mesh
+	$(GO) test -run '^$$' -fuzz FuzzLead -fuzztime 30s ./transport/internal/mesh
 	$(GO) test -run '^$$' -fuzz FuzzStore -fuzztime 30s ./transport/internal/mesh
+	$(GO) test -run '^$$' -fuzz FuzzPackets -fuzztime 30s ./transport/internal/packet
+	$(GO) test -run '^$$' -fuzz FuzzReceive -fuzztime 30s ./transport/tcp
 
 ci: check test long single noasm race gomlx ## what has to pass before a change lands
