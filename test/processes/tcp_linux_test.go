@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,8 @@ func TestByTCP(t *testing.T) {
 	}
 }
 
-// The example trains the same weights on all ranks, on nodes with one rank and with two.
+// The example trains the same weights on all ranks, on nodes with one rank and with two; with logical shards those of
+// goroutines.
 func TestExampleByTCP(t *testing.T) {
 	ddp := filepath.Join(t.TempDir(), "ddp")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", ddp, "github.com/goccl/goccl/examples/ddp").CombinedOutput()
@@ -40,6 +42,17 @@ func TestExampleByTCP(t *testing.T) {
 		outs := runByTCP(t, 4, perNode, nil, ddp, "-epochs", "1")
 		require.Contains(t, outs[0], " over tcp ")
 		require.Contains(t, strings.Join(outs, ""), "weights: equal bit by bit on all 4 ranks")
+	}
+
+	flags := []string{"-shards", "8", "-epochs", "1"}
+	out, err = exec.CommandContext(t.Context(), ddp, append(flags, "-ranks", "3", "-plot", "")...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	sum := regexp.MustCompile(`sha256 \w+`).Find(out)
+	require.NotEmpty(t, sum, "%s", out)
+	for ranks, perNode := range map[int]int{2: 1, 3: 2} {
+		outs := runByTCP(t, ranks, perNode, nil, append([]string{ddp}, flags...)...)
+		require.Contains(t, outs[0], " over tcp ")
+		require.Contains(t, outs[0], string(sum), "%d ranks", ranks)
 	}
 }
 
