@@ -3,6 +3,7 @@ package shm
 import (
 	"cmp"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/goccl/goccl/internal/interleave"
@@ -147,7 +148,17 @@ func encodeFailure(b []byte, f *transport.Failure) {
 }
 
 func encodeText(b []byte, text string) {
-	binary.LittleEndian.PutUint16(b, uint16(copy(b[2:], text)))
+	binary.LittleEndian.PutUint16(b, uint16(copyText(b[2:], text)))
+}
+
+// copyText copies text, or its beginning and a mark if it is longer than b.
+func copyText(b []byte, text string) int {
+	const more = "..."
+	if len(text) <= len(b) {
+		return copy(b, text)
+	}
+	n := copy(b, strings.ToValidUTF8(text[:len(b)-len(more)], ""))
+	return n + copy(b[n:], more)
 }
 
 func decodeText(b []byte) string {

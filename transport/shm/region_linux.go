@@ -55,9 +55,9 @@ func (ep *endpoint) exchangeErrors(size int, rankErr error) error {
 	note := make([]byte, min(ep.PieceBytes(), 512))
 	if rankErr != nil {
 		if none, ok := errors.AsType[*transport.AllocationFailedError](rankErr); ok {
-			copy(note, none.Message)
+			copyText(note, none.Message)
 		} else {
-			copy(note, rankErr.Error())
+			copyText(note, rankErr.Error())
 		}
 	}
 	ep.PutInput(note, len(note), len(note))
