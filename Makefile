@@ -69,8 +69,8 @@ seeds: ## run jobs under seeds, one step at a time (ARGS='-seed N -count M')
 seed-mutants: ## put defects back, one at a time, and find each by seeds (ARGS='-mutant NAME -count N')
 	$(GO) test -tags interleave,mutants -count=1 -v -cpu 1 -timeout 24h -run '^TestMutants$$' ./test/seeds -args -count 100000 $(ARGS)
 
-seed-night: ## run a million jobs under seeds, in as many processes as there are processors (SEED=N is the first)
-	@n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); each=$$((1000000 / n)); \
+seed-night: ## run a million jobs under seeds (COUNT=N: so many), in as many processes as there are processors (SEED=N is the first)
+	@n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); each=$$(($(or $(COUNT),1000000) / n)); \
 	for i in $$(seq 0 $$((n - 1))); do $(JOBS) -seed $$((i * each + $(or $(SEED),1))) -count $$each $(ARGS) & all="$$all $$!"; done; \
 	for one in $$all; do wait $$one || failed=1; done; exit $${failed:-0}
 
