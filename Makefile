@@ -51,11 +51,11 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
 # What holds between processes that share memory, and between nodes.
-BY_TCP = ByTCP|Killed|RandomPrograms|Same|Mistake|Configuration|Refusal|Departures|Outcomes|Stopped
+BY_TCP = ^Test(Killed|RandomPrograms|RandomLayouts|SameAsProcesses|ManyGroups|MistakeAtInit|AnotherConfiguration|ReasonOfRefusal|KilledAtWork|AnySourceWithoutASender|KernelsByTCP|ExampleByTCP)$$
 
-nodes: ## let ranks and launchers of several nodes find each other, in network namespaces, as root (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
-	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' ./transport/internal/mesh ./test/deploy
-	$(GO) test -count=1 -timeout 20m ./test/processes -tcp -kills 64 -programs 60 -run '$(BY_TCP)'
+nodes: ## connect ranks and launchers of several nodes by TCP: in network namespaces, as root, and on loopback (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
+	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' $(or $(PACKAGES),./transport/internal/mesh ./test/deploy)
+	$(GO) test -count=1 -timeout 20m ./test/processes -tcp -kills 48 -programs 48 -run '$(BY_TCP)'
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)

@@ -185,8 +185,7 @@ func TestSlurm(t *testing.T) {
 	require.Contains(t, said, " over shm ")
 	j := s.start(t, s.mpi("", "none"), 2, "error", s.variables()...)
 	require.Error(t, j.wait(t))
-	require.Contains(t, j.said(), "shared memory connects ranks of one node: start all of them on one node, "+
-		"or a program that imports github.com/goccl/goccl/transport/mpi by mpirun, mpiexec or srun")
+	require.Contains(t, j.said(), "set MASTER_ADDR and MASTER_PORT, to an address of rank 0's node and a port that is free there, on all ranks, ")
 }
 
 // The batch script of docs/guides/deploy.md trains on two nodes without an MPI.
