@@ -70,6 +70,17 @@ type nodeJoin struct {
 	Command, Host string
 }
 
+// rankState is how a rank of another node is.
+type rankState struct {
+	Rank
+	Number                                              int
+	Started, Died                                       time.Time
+	HasEnded, IsFinished, HasRest, WasAsked, WasStopped bool
+	Hidden, Shortage                                    string
+	Result                                              launchenv.Result
+	Last, Crash                                         [2][]byte // of its output, once it has finished
+}
+
 // NodeError is how a job has ended, on other nodes than the first.
 type NodeError struct {
 	Status  int    // exit status for the program; 0: all is well

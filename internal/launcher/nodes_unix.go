@@ -151,17 +151,6 @@ func (l *launcher) nodeVariables() []string {
 	return []string{"MASTER_ADDR=" + host, "MASTER_PORT=" + port, fmt.Sprintf("%s=%d", launchenv.NodesVariable, l.Nodes.Count), fmt.Sprintf("GROUP_RANK=%d", l.Nodes.Rank)}
 }
 
-// rankState is how a rank of another node is.
-type rankState struct {
-	Rank
-	Number                                              int
-	Started, Died                                       time.Time
-	HasEnded, IsFinished, HasRest, WasAsked, WasStopped bool
-	Hidden, Shortage                                    string
-	Result                                              launchenv.Result
-	Last, Crash                                         [2][]byte // of its output, once it has finished
-}
-
 // sendRanks tells node 0 how ranks of this node are.
 func (l *launcher) sendRanks(ranks ...int) {
 	if l.Nodes.Rank == 0 {
