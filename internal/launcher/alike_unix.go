@@ -2,20 +2,30 @@
 
 package launcher
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	faults "github.com/goccl/goccl/internal/failure"
+)
 
 // blameAlike blames all ranks that failed by themselves as the first of them did.
 func (l *launcher) blameAlike(e *EndedError) {
 	var alike []int
 	complaint := l.complaint(e.Blamed[0])
 	for i := range l.ranks {
-		if complaint != "" && l.complaint(i) == complaint {
+		if complaint != "" && l.complaint(i) == complaint && !l.ranks[i].hasLost(e.Blamed[0]) {
 			alike = append(alike, i)
 		}
 	}
 	if len(alike) > 1 {
 		e.Cause, e.Blamed = CauseAlike, alike
 	}
+}
+
+// hasLost reports whether a rank has failed because it lost another one, which need not have ended.
+func (r *rank) hasLost(other int) bool {
+	return r.Report != nil && r.Report.Cause == faults.PeerLost && slices.Contains(r.Report.Ranks, other)
 }
 
 // complaint returns what a rank that has failed says of that, without numbers: its report, even of

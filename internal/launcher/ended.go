@@ -258,9 +258,6 @@ func (e *EndedError) headline() string {
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:
-		if r := e.Ranks[e.Reporter].Report; r != nil && r.Cause == faults.PeerLost {
-			return fmt.Sprintf("%s lost each other, and live: the job failed after %v", who, after)
-		}
 		return fmt.Sprintf("%s waited for each other: the job failed after %v", who, after)
 	case CauseDeadlock:
 		return fmt.Sprintf("ranks %s waited for each other, a deadlock: the job failed after %v", circleText(e.Blamed), after)
