@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia test long race mpi nodes suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
+.PHONY: help demo gomlx gorgonia test long race mpi nodes nodes-kill suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -54,8 +54,11 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 BY_TCP = ^Test(Killed|RandomPrograms|RandomLayouts|SameAsProcesses|ManyGroups|MistakeAtInit|AnotherConfiguration|ReasonOfRefusal|KilledAtWork|AnySourceWithoutASender|KernelsByTCP|ExampleByTCP)$$
 
 nodes: ## connect ranks and launchers of several nodes by TCP: in network namespaces, as root, and on loopback (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
-	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' $(or $(PACKAGES),./transport/internal/mesh ./test/deploy)
+	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' $(or $(PACKAGES),./transport/internal/mesh ./test/deploy ./cmd/goccl/tool)
 	$(GO) test -count=1 -timeout 20m ./test/processes -tcp -kills 48 -programs 48 -run '$(BY_TCP)'
+
+nodes-kill: ## kill ranks, launchers and nodes, cut links and flood, 1,000 jobs, as root (needs iproute2; ARGS='-soak.jobs N -soak.seed S -soak.kind K')
+	$(GO) test -tags nodes -count=1 -v -timeout 24h -run '^TestNodesKill$$' ./cmd/goccl/tool -soak.jobs 1000 $(ARGS)
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
