@@ -438,7 +438,7 @@ func (c *checking) calls(g *group) {
 // stood still.
 func (c *checking) endedBefore(of map[int]*Outcome, rank int) bool {
 	for other, o := range of {
-		if other != rank && o.At > c.stalledAt() {
+		if other != rank && (o.At > c.stalledAt() || c.accounts[other].cutOff != nil) { // its last packets may be lost
 			return false
 		}
 	}
