@@ -296,7 +296,7 @@ func (l *launcher) loseSilent() (isWaiting bool) {
 // loseLate loses the nodes that have not ended their ranks in time.
 func (l *launcher) loseLate() {
 	for i := range l.ranks {
-		if node := l.nodeOf(i); !l.ranks[i].isFinished && node > 0 {
+		if node := l.nodeOf(i); !l.ranks[i].isFinished && node > 0 && l.Nodes.Rank == 0 {
 			l.loseNode(node, "its launcher does not end its ranks", nil)
 		}
 	}
