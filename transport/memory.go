@@ -33,8 +33,9 @@ type Staging interface {
 	// Input returns the first n bytes that a rank put as its input before the last Flip, and where
 	// the caller stores results for that rank; n is at most PieceBytes.
 	Input(rank, n int) []byte
-	// Result returns the result that a rank has shown by the last Flip: what it stored to bytes lo
-	// to hi of this rank's Input of the round before. It is valid until this rank's next PutInput.
+	// Result returns the result that another rank has shown by the last Flip: what it stored to
+	// bytes lo to hi of this rank's Input of the round before. It is valid until this rank's next
+	// PutInput.
 	Result(rank int) (lo, hi int, result []byte)
 }
 

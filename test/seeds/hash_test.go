@@ -16,10 +16,10 @@ var hashes = map[string]uint64{
 	"faults":     0x6bf1260f7eb21e18,
 	"operators":  0xcad8fffde469731a,
 	"spawn":      0x7136a828ccceb61c,
-	"training":   0xca21937c778edd8d,
+	"training":   0x75a4dfbc66418c6c,
 	"processes":  0x54e67298a7654f04,
 	"bugs":       0x23096e9eaa0595e5,
-	"packets":    0x4de443f5116bd48e,
+	"packets":    0xbd44c783b02382d4,
 }
 
 const hashed = 25

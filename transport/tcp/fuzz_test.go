@@ -46,7 +46,7 @@ type putTogether struct {
 
 func (r *putTogether) Locate(_ int, first []byte, n int) (packet.Body, bool) {
 	require.Len(r.t, first, packet.PlacedBytes)
-	require.LessOrEqual(r.t, n, packet.MaxBytes)
+	require.LessOrEqual(r.t, n, longestBytes)
 	if r.places = bits.RotateLeft64(r.places, 1); r.places&1 == 0 {
 		return packet.Body{}, false
 	}
@@ -79,9 +79,9 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Add(framed(24, 100, packet.ShortBytes, 8), uint64(0x0102040810204081), uint64(0))
 	f.Add(framed(packet.ShortBytes+1, 24, 3*packet.ShortBytes, packet.ShortBytes), uint64(0xfedcba9876543210), uint64(5))
-	f.Add(framed(packet.MaxBytes, packet.MaxBytes), ^uint64(0), uint64(1))
+	f.Add(framed(longestBytes, longestBytes), ^uint64(0), uint64(1))
 	f.Add(framed(7), uint64(99), uint64(0))
-	f.Add(framed(packet.MaxBytes+1), uint64(99), uint64(0))
+	f.Add(framed(longestBytes+1), uint64(99), uint64(0))
 	f.Add([]byte{1, 2, 3}, uint64(1), uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, sizes, places uint64) {
 		r := &putTogether{t: t, places: places}
@@ -97,7 +97,7 @@ func FuzzReceive(f *testing.F) {
 			return
 		}
 		n := int(binary.LittleEndian.Uint32(rest[packet.WireOffset:]))
-		isLength := n >= packet.WireOffset+4 && n <= packet.MaxBytes
+		isLength := n >= packet.WireOffset+4 && n <= longestBytes
 		require.Equal(t, isLength, err == errProcessEnded, "%d: %v", n, err)
 		require.True(t, !isLength || n > len(rest), "a packet that was there is lacking")
 	})

@@ -41,11 +41,11 @@ func loopback(t testing.TB, n, lanes int) [][][]net.Conn {
 // wrapped is a connection that is not the operating system's.
 type wrapped struct{ net.Conn }
 
-// processes returns processes that connections join. The test ends them.
-func processes(t testing.TB, nodes []int, conns [][][]net.Conn) []*process {
+// processes returns processes that connections join, with pieces of that length. The test ends them.
+func processes(t testing.TB, nodes []int, conns [][][]net.Conn, pieceBytes int) []*process {
 	all := make([]*process, len(nodes))
 	for rank := range all {
-		p, err := newProcess(connections{rank: rank, node: nodes[rank], conns: conns[rank]})
+		p, err := newProcess(connections{rank: rank, node: nodes[rank], conns: conns[rank], pieceBytes: pieceBytes})
 		require.NoError(t, err)
 		all[rank] = p
 	}
@@ -82,9 +82,12 @@ func apart(n int) (nodes []int) {
 	return nodes
 }
 
+// suitePieceBytes is the length of pieces in the suite, which looks at each byte several times.
+const suitePieceBytes = 128 << 10
+
 func TestTransport(t *testing.T) {
 	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint {
-		return joinAll(t, processes(t, apart(ranks), loopback(t, ranks, 1)))
+		return joinAll(t, processes(t, apart(ranks), loopback(t, ranks, 1), suitePieceBytes))
 	})
 }
 
@@ -99,7 +102,7 @@ func TestTransportOverAnyConnection(t *testing.T) {
 				}
 			}
 		}
-		return joinAll(t, processes(t, apart(ranks), conns))
+		return joinAll(t, processes(t, apart(ranks), conns, suitePieceBytes))
 	}
 	transporttest.TestUnder(t, open, func(t *testing.T, check func()) {
 		if strings.Contains(t.Name(), "/Leaks/") {

@@ -172,6 +172,8 @@ const (
 	// aheadBytes is how many bytes are read with the end of a long packet, at most: if the next packet
 	// is long too, they are copied.
 	aheadBytes = 4 << 10
+	// longestBytes is the length in bytes of the longest packet.
+	longestBytes = packet.MaxBytes + 2*longestPieceBytes
 	// receiveLimit is how many packets a look at a process delivers, at most.
 	receiveLimit = 16
 )
@@ -286,7 +288,7 @@ func (p *peer) deliver(r packet.Receiver) (found bool, err error) {
 		isLong := n > packet.ShortBytes
 
 		switch {
-		case n < packet.WireOffset+4 || n > packet.MaxBytes:
+		case n < packet.WireOffset+4 || n > longestBytes:
 			return found, fmt.Errorf("it sent a packet of %d bytes", n)
 		case !isLong && len(b) < n || isLong && len(b) < packet.PlacedBytes:
 			return found, nil

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -24,7 +25,13 @@ type connections struct {
 	conns [][]net.Conn
 	// silence is how long another host may not answer; 0: 10 s.
 	silence time.Duration
+	// pieceBytes is the length in bytes of the longest piece of a view; 0: 1 MiB.
+	pieceBytes int
 }
+
+// longestPieceBytes is the length in bytes of the longest piece of a view: long, because every
+// piece costs the delay of the link, or of a process that wakes.
+const longestPieceBytes = 1 << 20
 
 // process is this process among those of the job.
 type process struct {
@@ -34,14 +41,12 @@ type process struct {
 
 // newProcess returns this process. The connections then belong to it, unless there is an error.
 func newProcess(c connections) (*process, error) {
-	if c.silence == 0 {
-		c.silence = 10 * time.Second
-	}
+	c.silence, c.pieceBytes = cmp.Or(c.silence, 10*time.Second), cmp.Or(c.pieceBytes, longestPieceBytes)
 	w, err := newWire(c.rank, c.conns, c.silence)
 	if err != nil {
 		return nil, fmt.Errorf("tcp: rank %d: %w", c.rank, err)
 	}
-	return &process{packet.NewProcess(packet.Config{Name: Name, Wire: w, Node: c.node}), w}, nil
+	return &process{packet.NewProcess(packet.Config{Name: Name, Wire: w, Node: c.node, PieceBytes: c.pieceBytes}), w}, nil
 }
 
 // leave closes the connections. All endpoints were closed. It waits until the other processes leave

@@ -31,7 +31,7 @@ func TestPrograms(t *testing.T) {
 			p := stress.New(uint64(seed), stress.Options{
 				Ranks: len(nodes), Events: 60, Longest: []int{100, 100_000}[seed%2], Algorithms: []string{"direct", "ring", "tree"},
 			})
-			eps := joinAll(t, processes(t, nodes, loopback(t, len(nodes), 2)))
+			eps := joinAll(t, processes(t, nodes, loopback(t, len(nodes), 2), 0))
 			errs := make([]error, len(nodes))
 			var all sync.WaitGroup
 			for rank, ep := range eps {

@@ -63,7 +63,7 @@ func TestProgramsOverTLS(t *testing.T) {
 		p := stress.New(uint64(seed), stress.Options{
 			Ranks: len(nodes), Events: 40, Longest: []int{100, 100_000}[seed%2], Algorithms: []string{"direct", "ring", "tree"},
 		})
-		eps := joinAll(t, processes(t, nodes, encrypt(t, loopback(t, len(nodes), 2))))
+		eps := joinAll(t, processes(t, nodes, encrypt(t, loopback(t, len(nodes), 2)), suitePieceBytes))
 		errs := make([]error, len(nodes))
 		var all sync.WaitGroup
 		for rank, ep := range eps {

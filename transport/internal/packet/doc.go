@@ -27,11 +27,11 @@
 // # Concurrency
 //
 // Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a
-// goroutine of the process replies to the other ranks. It waits for packets, if the wire is an
-// [Awaiter], and so do ranks that have polled for long: that goroutine wakes them. Of another wire
-// it polls every millisecond, or every five once nothing has come for a second, or every 20 as long
-// as ranks of the process begin collectives of the wire's library. It ends when all endpoints are
-// closed.
+// goroutine of the process (tend) replies to the other ranks. If the wire is an [Awaiter] it waits
+// for packets, unless a rank that has polled for some microseconds does: one goroutine waits, and
+// wakes the others. Of another wire it polls every millisecond, or every five once nothing has come
+// for a second, or every 20 as long as ranks of the process begin collectives of the wire's library.
+// It ends when all endpoints are closed.
 //
 // # Failure
 //

@@ -44,7 +44,7 @@ func newGroup(p *Process, id uint64, rank int, processOf []int) *group {
 		slots:    make(groupsync.Slots, n),
 		queries:  queries{replies: make([]reply, n)},
 		streams:  [2]streams{newStreams(n), newStreams(n)},
-		stages:   newStages(n),
+		stages:   newStages(p.pieceBytes, n),
 		joinedAs: make([]interleave.Pointer[string], n),
 	}
 

@@ -20,7 +20,7 @@ const (
 	headBytes = 24
 	// WireOffset is where 4 bytes of a packet begin that belong to the wire.
 	WireOffset = 4
-	// MaxBytes is the length in bytes of the longest packet.
+	// MaxBytes is the length in bytes of the longest packet, unless Config.PieceBytes is longer.
 	MaxBytes = headBytes + roundHead + 2*pieceBytes
 	// PartBytes is the length in bytes of the longest packet with a part of a message.
 	PartBytes = headBytes + partHead + partBytes

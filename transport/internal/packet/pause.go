@@ -17,8 +17,31 @@ func (p *Process) setPollTime(hosts []host) {
 	}
 
 	p.pollTime.Store(int64(pollTime))
-	if here > interleave.Processors() {
-		p.pollTime.Store(int64(sharedPollTime))
+	if p.awaiter != nil || here > interleave.Processors() {
+		p.pollTime.Store(int64(shortPollTime))
+	}
+}
+
+// Ranks poll without pause if that has ended one of the last waits. A rank that polls keeps the one
+// from running for which it waits, if both are on one core.
+const (
+	polledMisses = 4  // as many waits in a row that polling has not ended
+	missesProbed = 32 // then it is tried once in so many
+)
+
+// isWorthPolling reports whether a wait that begins may poll without pause.
+func (p *Process) isWorthPolling() bool {
+	n := p.misses.Load()
+	return p.awaiter == nil || n < polledMisses || n%missesProbed == 0
+}
+
+// notePolling notes the end of a wait: whether the rank has polled, and slept afterwards.
+func (p *Process) notePolling(hasPolled, hasSlept bool) {
+	switch {
+	case hasSlept:
+		p.misses.Add(1)
+	case hasPolled && p.misses.Load() != 0:
+		p.misses.Store(0)
 	}
 }
 

@@ -11,8 +11,11 @@ type Pool struct {
 	free [len(poolSizes)][][]byte
 }
 
-// Take returns n bytes, at most MaxBytes.
+// Take returns n bytes.
 func (p *Pool) Take(n int) []byte {
+	if n > MaxBytes {
+		return make([]byte, n) // rarely: what is long goes where it is needed
+	}
 	class := 0
 	for n > poolSizes[class] {
 		class++

@@ -16,6 +16,7 @@ type Process struct {
 	name         string // of the transport
 	wire         Wire
 	pollTime     interleave.Int64 // how long a rank that waits polls without pause, in nanoseconds
+	misses       interleave.Int64 // waits since one that polling has ended
 	deaths       deaths
 	saidGoodbye  []interleave.Bool // by rank: its process sends nothing more
 	unresponsive []interleave.Bool // by rank: its process has not replied, and has sent nothing since
@@ -29,6 +30,7 @@ type Process struct {
 	wrap        func(*Endpoint) transport.Endpoint
 
 	directRanks int // groups of more ranks send lines in rounds
+	pieceBytes  int // of the longest piece of a view in a group of few ranks
 
 	polling interleave.Mutex
 	awaiting
@@ -68,13 +70,16 @@ type Config struct {
 	// DirectRanks is the number of ranks of the largest group in which each sends its line to all
 	// others itself; 0: a number that is good for most.
 	DirectRanks int
+	// PieceBytes is the length in bytes of the longest piece of a view, of which a packet carries two;
+	// 0: so much that packets are no longer than MaxBytes.
+	PieceBytes int
 }
 
 // NewProcess returns this process, which no rank has joined yet.
 func NewProcess(c Config) *Process {
 	n := c.Wire.Size()
 	p := &Process{
-		name: c.Name, wire: c.Wire, wrap: c.Wrap, directRanks: c.DirectRanks, deaths: newDeaths(n),
+		name: c.Name, wire: c.Wire, wrap: c.Wrap, directRanks: c.DirectRanks, pieceBytes: c.PieceBytes, deaths: newDeaths(n),
 		describe:    func() string { return describeHost(c.Node) },
 		saidGoodbye: make([]interleave.Bool, n), unresponsive: make([]interleave.Bool, n),
 		groups: make(map[uint64]*entry),
@@ -82,6 +87,9 @@ func NewProcess(c Config) *Process {
 	p.connectNode = p.connectByMemory
 	if p.directRanks == 0 {
 		p.directRanks = directRanks
+	}
+	if p.pieceBytes == 0 {
+		p.pieceBytes = pieceBytes
 	}
 	if p.wrap == nil {
 		p.wrap = func(ep *Endpoint) transport.Endpoint { return ep }

@@ -18,6 +18,7 @@ type rest struct {
 // token ends the sleep of a rank.
 type token struct {
 	isSet interleave.Bool
+	waker interleave.Pointer[Process] // while the rank waits for packets
 	bell  chan struct{}
 	timer *interleave.Timer // the rank's; nil: not made yet
 }
@@ -27,6 +28,9 @@ func (t *token) set() {
 		return
 	}
 	t.isSet.Store(true)
+	if p := t.waker.Load(); p != nil {
+		p.awaiter.Wake()
+	}
 	interleave.Step()
 	select {
 	case t.bell <- struct{}{}:
@@ -42,12 +46,12 @@ func newRest(g *group) rest {
 
 // Times of a rank that sleeps.
 const (
-	pollTime       = 500 * time.Microsecond // it polls the wire without pause
-	sharedPollTime = 10 * time.Microsecond  // the same, if ranks outnumber the cores of their host
-	announceTime   = 2 * time.Millisecond   // then it sends its words, by which others see for whom it waits
-	sleepTime      = 50 * time.Millisecond  // then it returns, so that its caller looks for dead ranks
-	napTime        = 50 * time.Microsecond  // between two looks, once it does not poll without pause
-	longestNap     = time.Millisecond       // between two looks of a rank that joins or decides, after a while
+	pollTime      = 500 * time.Microsecond // it polls the wire without pause
+	shortPollTime = 10 * time.Microsecond  // the same, if the wire can wait, or ranks outnumber the cores of their host
+	announceTime  = 2 * time.Millisecond   // then it sends its words, by which others see for whom it waits
+	sleepTime     = 50 * time.Millisecond  // then it returns, so that its caller looks for dead ranks
+	napTime       = 50 * time.Microsecond  // between two looks, once it does not poll without pause
+	longestNap    = time.Millisecond       // between two looks of a rank that joins or decides, after a while
 )
 
 // Wake implements groupsync.Rest.
@@ -72,22 +76,26 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	t := &r.tokens[sleeper/len(r.group.processOf)]
 	p := r.group.process
 	begin := time.Now()
-	mayPoll := sleeper != r.group.rank || !r.noSpin.Load()
+	mayPoll := (sleeper != r.group.rank || !r.noSpin.Load()) && p.isWorthPolling()
 	var done <-chan struct{}
 	if ctx != nil {
 		done = ctx.Done()
 	}
 
 	next := announceTime
+	hasPolled, hasSlept := false, false
 	for {
 		if t.take() {
+			p.notePolling(hasPolled, hasSlept)
 			return true
 		}
 
 		if ctx != nil && ctx.Err() != nil {
 			return false
 		}
-		if p.poll() {
+		p.looks.Add(1)
+		found, isFree := p.look()
+		if found {
 			continue
 		}
 
@@ -100,11 +108,13 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 
 		// Poll at first, then sleep.
 		case mayPoll && p.polls(passed):
+			hasPolled = true
 			yield()
 		case p.awaiter == nil:
 			interleave.Sleep(napTime)
 		default:
-			p.awaitBell(t, done, next-passed)
+			hasSlept = true
+			p.awaitToken(t, done, next-passed, isFree)
 		}
 	}
 }
@@ -113,7 +123,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 func (r *rest) Yield() (soon bool) {
 	p := r.group.process
 	p.poll()
-	return p.awaiter == nil || p.polls(sharedPollTime)
+	return p.awaiter == nil || p.polls(shortPollTime)
 }
 
 // LostCore implements groupsync.Processes.

@@ -6,12 +6,15 @@ import (
 	"github.com/goccl/goccl/internal/interleave"
 )
 
-// pieceBytes is the length in bytes of the longest piece of a view in a group of few ranks.
+// pieceBytes is the length in bytes of the longest piece of a view in a group of few ranks, unless
+// a transport has another one.
 const pieceBytes = 128 << 10
 
-// pieceLength returns the length in bytes of the longest piece in a group: every rank keeps two
-// pieces of each rank, and sends its own to all others.
-func pieceLength(ranks int) int { return min(max(2<<20/ranks, 16<<10), pieceBytes) &^ 127 }
+// pieceLength returns the length in bytes of the longest piece in a group, if that is longest in a
+// group of few ranks: every rank keeps two pieces of each rank, and sends its own to all others.
+func pieceLength(longest, ranks int) int {
+	return min(max(16*longest/ranks, 16<<10), longest) &^ 127
+}
 
 // A stage is what a rank shows in rounds, as in package shm: round k uses half k mod 2. Here every
 // process has a copy of all halves. A rank that flips sends its input to all others, and each of
@@ -35,8 +38,8 @@ type stages struct {
 	results    [2]pieces // of this rank's inputs, by round
 }
 
-func newStages(ranks int) stages {
-	return stages{pieceBytes: pieceLength(ranks), ofRank: make([]stage, ranks)}
+func newStages(longest, ranks int) stages {
+	return stages{pieceBytes: pieceLength(longest, ranks), ofRank: make([]stage, ranks)}
 }
 
 // half returns what a rank shows in a round.
@@ -212,9 +215,5 @@ func (ep *Endpoint) Input(rank, n int) []byte { return ep.group.stages.half(rank
 
 func (ep *Endpoint) Result(rank int) (lo, hi int, result []byte) {
 	r := ep.group.stages.ofRank[rank].result[ep.round&1]
-	results := ep.group.stages.result(ep.round - 1)
-	if rank == ep.Rank() { // it has stored that itself
-		results = ep.group.stages.half(rank, ep.round-1)
-	}
-	return r.lo, r.hi, results[r.lo:r.hi]
+	return r.lo, r.hi, ep.group.stages.result(ep.round - 1)[r.lo:r.hi]
 }

@@ -17,8 +17,11 @@ const (
 	libraryTendTime = 20 * time.Millisecond // while collectives of a library begin
 )
 
-// awaitTime is how long tend waits for packets before it looks whether ranks poll.
-const awaitTime = time.Second
+// Times of tend with a wire that can wait.
+const (
+	awaitTime       = time.Second           // it waits for packets, before it looks whether ranks poll
+	longestTendTime = 10 * time.Millisecond // between two looks whether ranks wait for packets themselves
+)
 
 // startTending starts the goroutine that replies to other ranks while this process's ranks compute.
 // The caller holds mu.
@@ -73,23 +76,37 @@ func (p *Process) tend(stop chan struct{}) {
 	}
 }
 
-// tendByAwaiting waits for packets, except while ranks poll: each packet would wake it as well.
+// tendByAwaiting waits for packets, except while ranks poll or wait for packets themselves: each
+// packet would wake it as well.
 func (p *Process) tendByAwaiting(stop chan struct{}) {
-	tick := interleave.NewTimer(tendTime)
+	every := tendTime
+	tick := interleave.NewTimer(every)
 	defer tick.Stop()
 	for !isClosed(stop) || !p.wire.Idle() {
 		seen := p.looks.Load()
-		p.awaiter.Await(awaitTime)
-		for found, isFree := p.look(); (found || !isFree) && !p.closed.Load(); found, isFree = p.look() {
-			if !isFree { // and who looks may have passed what has arrived since
-				interleave.Sleep(napTime)
-			}
+		if !p.isAwaited.Swap(true) {
+			p.awaiter.Await(awaitTime)
+			p.isAwaited.Store(false)
+			p.lookAll()
 		}
 
-		for p.looks.Load() != seen && p.sleepers.Load() == 0 && !isClosed(stop) {
+		for every = tendTime; p.isAwaited.Load() || p.looks.Load() != seen && p.sleepers.Load() == 0; every = min(2*every, longestTendTime) {
+			if isClosed(stop) {
+				break
+			}
 			seen = p.looks.Load()
-			tick.Reset(tendTime)
+			tick.Reset(every)
 			interleave.FirstOfThree(stop, p.attention, tick.C)
+		}
+	}
+}
+
+// lookAll handles packets until there are none, which another goroutine may be doing: who looks may
+// have passed what has arrived since.
+func (p *Process) lookAll() {
+	for found, isFree := p.look(); (found || !isFree) && !p.closed.Load(); found, isFree = p.look() {
+		if !isFree {
+			interleave.Sleep(napTime)
 		}
 	}
 }
@@ -104,25 +121,49 @@ func isClosed(stop chan struct{}) bool {
 	}
 }
 
-// awaiting is how ranks sleep until there are packets for them.
+// awaiting is how goroutines sleep until there are packets. One of them waits for packets, and
+// wakes the others: a rank that sleeps, so that packets need not go by another goroutine, or tend.
 type awaiting struct {
 	awaiter   Awaiter           // the wire; nil: it cannot wait
+	isAwaited interleave.Bool   // a goroutine waits for packets
 	looks     interleave.Uint64 // how often ranks have polled
-	sleepers  interleave.Int64  // ranks that sleep
-	attention chan struct{}     // a rank sleeps: tend has to wait for packets
+	sleepers  interleave.Int64  // ranks that sleep by their bells
+	attention chan struct{}     // a rank sleeps: tend has to wait for packets, unless another rank does
+}
+
+// doneTime is how long a rank waits for packets, at most, before it looks whether its context has
+// ended.
+const doneTime = 5 * time.Millisecond
+
+// awaitToken sleeps until a token is set, a packet may have arrived, done is closed, or that time
+// has passed. If another goroutine looks at the wire, which isFree denies, packets that are there
+// are its own to handle, and tend's.
+func (p *Process) awaitToken(t *token, done <-chan struct{}, limit time.Duration, isFree bool) {
+	if !isFree || p.isAwaited.Swap(true) {
+		p.awaitBell(t, done, limit)
+		return
+	}
+
+	if done != nil {
+		limit = min(limit, doneTime)
+	}
+	t.waker.Store(p)
+	if !t.isSet.Load() {
+		p.awaiter.Await(limit)
+	}
+	t.waker.Store(nil)
+	p.isAwaited.Store(false)
+	if p.sleepers.Load() > 0 {
+		p.callTend()
+	}
 }
 
 // awaitBell sleeps until the bell of a token rings, done is closed, or that time has passed.
-// Meanwhile tend waits for packets.
+// Meanwhile another goroutine waits for packets.
 func (p *Process) awaitBell(t *token, done <-chan struct{}, limit time.Duration) {
 	p.sleepers.Add(1)
 	defer p.sleepers.Add(-1)
-	interleave.Step()
-	select {
-	case p.attention <- struct{}{}:
-	default:
-	}
-
+	p.callTend()
 	if t.timer == nil {
 		t.timer = interleave.NewTimer(limit)
 	} else {
@@ -130,4 +171,13 @@ func (p *Process) awaitBell(t *token, done <-chan struct{}, limit time.Duration)
 	}
 	interleave.FirstOfThree(t.bell, done, t.timer.C)
 	t.timer.Stop()
+}
+
+// callTend makes tend look whether it has to wait for packets.
+func (p *Process) callTend() {
+	interleave.Step()
+	select {
+	case p.attention <- struct{}{}:
+	default:
+	}
 }

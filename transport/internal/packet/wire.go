@@ -9,7 +9,7 @@ type Wire interface {
 	Rank() int
 	Size() int
 	// Packet returns n bytes for Send, which are followed by a body of so many bytes. Both together
-	// are at most MaxBytes.
+	// are no longer than the longest packet.
 	Packet(n, body int) []byte
 	// Send starts to send a packet: b, which then belongs to the wire, and behind it the body, to
 	// which the wire refers until Settle returns or the receiver has the packet. It does not wait. The
