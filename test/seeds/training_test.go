@@ -26,7 +26,7 @@ func runTraining(t *testing.T, seed uint64, o interleave.Options) (interleave.Re
 	interleave.SetProcessors([]int{1, 8}[random.IntN(2)])
 	j := newTraining(random)
 	if j.saved >= 0 {
-		j.path = filepath.Join(os.TempDir(), fmt.Sprintf("goccl-seeds-%d-%d.safetensors", os.Getpid(), seed))
+		j.path = filepath.Join(os.TempDir(), fmt.Sprintf("goccl-seeds-%010d-%020d.safetensors", os.Getpid(), seed))
 		defer func() { _ = os.Remove(j.path) }()
 	}
 

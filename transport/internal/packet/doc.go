@@ -29,9 +29,9 @@
 // Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a
 // goroutine of the process (tend) replies to the other ranks. If the wire is an [Awaiter] it waits
 // for packets, unless a rank that has polled for some microseconds does: one goroutine waits, and
-// wakes the others. Of another wire it polls every millisecond, or every five once nothing has come
-// for a second, or every 20 as long as ranks of the process begin collectives of the wire's library.
-// It ends when all endpoints are closed.
+// wakes the others. Of another wire it polls every millisecond, or every five once nothing has
+// come for a second, or every 20 as long as ranks of the process begin collectives of the wire's
+// library. It ends when all endpoints are closed.
 //
 // # Failure
 //

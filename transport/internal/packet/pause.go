@@ -22,6 +22,13 @@ func (p *Process) setPollTime(hosts []host) {
 	}
 }
 
+// pausing is what decides how often the wire is polled.
+type pausing struct {
+	pollTime     interleave.Int64  // how long a rank polls without pause, in nanoseconds
+	misses       interleave.Int64  // waits since one that polling has ended
+	libraryCalls interleave.Uint64 // collectives of the library that ranks have begun
+}
+
 // Ranks poll without pause if that has ended one of the last waits. A rank that polls keeps the one
 // from running for which it waits, if both are on one core.
 const (

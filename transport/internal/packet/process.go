@@ -15,15 +15,11 @@ import (
 type Process struct {
 	name         string // of the transport
 	wire         Wire
-	pollTime     interleave.Int64 // how long a rank that waits polls without pause, in nanoseconds
-	misses       interleave.Int64 // waits since one that polling has ended
 	deaths       deaths
 	saidGoodbye  []interleave.Bool // by rank: its process sends nothing more
 	unresponsive []interleave.Bool // by rank: its process has not replied, and has sent nothing since
 	hasNewDeaths interleave.Bool   // a death was found; poll has not switched the lines of groups yet
 	closed       interleave.Bool   // no goroutine polls any more
-
-	libraryCalls interleave.Uint64 // collectives of the library that ranks have begun
 
 	describe    func() string                                                                     // describes this process to the others
 	connectNode func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // connects the processes of a node
@@ -33,6 +29,7 @@ type Process struct {
 	pieceBytes  int // of the longest piece of a view in a group of few ranks
 
 	polling interleave.Mutex
+	pausing
 	awaiting
 
 	mu            interleave.Mutex // guards the fields below
@@ -85,6 +82,7 @@ func NewProcess(c Config) *Process {
 		groups: make(map[uint64]*entry),
 	}
 	p.connectNode = p.connectByMemory
+
 	if p.directRanks == 0 {
 		p.directRanks = directRanks
 	}
