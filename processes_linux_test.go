@@ -99,7 +99,7 @@ var (
 func TestTroubleshooting(t *testing.T) {
 	var code strings.Builder
 	for _, room := range []string{
-		"ccl", "ccl/config", "dist", "transport/internal/groupsync", "internal/launchenv", "transport", "transport/local", "transport/mpi", "transport/mpi/internal/abi", "transport/shm",
+		"ccl", "ccl/config", "dist", "transport/internal/groupsync", "internal/launchenv", "transport", "transport/local", "transport/mpi", "transport/mpi/internal/abi", "transport/shm", "transport/tcp", "transport/internal/packet", "transport/internal/mesh", "internal/handshake",
 	} {
 		files, err := filepath.Glob(room + "/*.go")
 		if err != nil {
