@@ -32,8 +32,9 @@
 // gradient into a bucket and Wait copies the mean back; from 256 KiB on it is reduced in place, as
 // a bucket by itself, unless its type has a hook or parameters may be unused.
 //
-// With Options.Shard ranks divide the work and the state of the optimizer: see Step. Ranks that
-// communicate seldom train without Ready and Wait, and call AverageParameters or an Outer.
+// With Options.LogicalShards the bits of a training do not depend on the number of ranks: see
+// Shards. With Options.Shard ranks divide the work and the state of the optimizer: see Step. Ranks
+// that communicate seldom train without Ready and Wait, and call AverageParameters or an Outer.
 //
 // # Concurrency
 //

@@ -30,9 +30,12 @@ type elements interface {
 	decode(r io.Reader, sums io.Writer) error
 	// copyFrom copies elements of the same type and count.
 	copyFrom(from elements)
-	// foldShards makes the elements the mean over all logical shards of those that this rank has for
-	// its own.
-	foldShards(ctx context.Context, t *shardTree, c *ccl.Communicator, hosted []elements) error
+	// isFloat reports whether the elements are of a Float type.
+	isFloat() bool
+	// putChanges puts what elements of floats have changed by, and moveBy makes them older ones that
+	// have changed so.
+	putChanges(before elements, to []float64)
+	moveBy(before elements, changes []float64)
 }
 
 // vector is a slice of a type.

@@ -2,6 +2,7 @@ package ddp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
@@ -56,12 +57,15 @@ func fit(ctx context.Context, seed uint64) (float32, error) {
 	defer stop()
 	for step := range loader.Steps() {
 		for shard := range model.Shards() {
-			indices, err, _ := next()
+			indices, err, ok := next()
 			if err != nil {
 				return 0, err
 			}
+			if !ok {
+				return 0, errors.New("no batch: Sampler.Shards is not that of the Reducer")
+			}
 			clear(gradient)
-			random := ddp.ShardRand(seed, step, shard)
+			random := ddp.ShardRand(seed, step, shard) // in a later epoch, of the step of the training
 			for _, i := range indices {
 				x := float32(i) / 640
 				y := float32(3*x) + float32(random.NormFloat64())/100

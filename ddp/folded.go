@@ -21,20 +21,23 @@ type adder[T Float] interface {
 
 // folded is the hook of a type with Options.LogicalShards. Its sums have the type S: that of 16-bit
 // floats is rounded once, at the end.
-type folded[T Float, S float32 | float64] struct{ tree *shardTree }
+type folded[T Float, S float32 | float64] struct {
+	tree *shardTree
+	what string // it reduces: "bucket"
+}
 
 // newFolded returns the hook of a type.
 func newFolded[T Float](tree *shardTree) Hook[T] {
 	var hook any
 	switch any(*new(T)).(type) {
 	case float32:
-		hook = folded[float32, float32]{tree}
+		hook = folded[float32, float32]{tree, "bucket"}
 	case float64:
-		hook = folded[float64, float64]{tree}
+		hook = folded[float64, float64]{tree, "bucket"}
 	case half.Float16:
-		hook = folded[half.Float16, float32]{tree}
+		hook = folded[half.Float16, float32]{tree, "bucket"}
 	case half.BFloat16:
-		hook = folded[half.BFloat16, float32]{tree}
+		hook = folded[half.BFloat16, float32]{tree, "bucket"}
 	}
 	return hook.(Hook[T])
 }
@@ -108,17 +111,17 @@ func (h folded[T, S]) Start(b *Bucket[T]) *ccl.Work {
 		reduce.AddSlices(s.gradients, s.before[s.depth], s.gradients)
 	}
 	if !t.isFlat {
-		return s.exchange(t, b.Comm, b.Index)
+		return s.exchange(t, b.Comm, h.what, b.Index)
 	}
 	if s.opts == nil {
-		s.opts = append(s.options("bucket", b.Index), ccl.WithAlgorithm(pairwise))
+		s.opts = append(s.options(h.what, b.Index), ccl.WithAlgorithm(pairwise))
 	}
 	_ = ccl.AllReduce(context.Background(), b.Comm, s.gradients, s.gradients, b.Op, s.opts...) // the Work has the error as well
 	return &s.work
 }
 
 // exchange starts to send each rank its part of this rank's sums.
-func (s *partialSums[S]) exchange(t *shardTree, c *ccl.Communicator, bucket int) *ccl.Work {
+func (s *partialSums[S]) exchange(t *shardTree, c *ccl.Communicator, what string, bucket int) *ccl.Work {
 	sums := append(slices.Clone(s.before[:s.depth]), s.gradients)
 	if s.parts.counts == nil {
 		s.parts.prepare(c, len(s.gradients))
@@ -138,7 +141,7 @@ func (s *partialSums[S]) exchange(t *shardTree, c *ccl.Communicator, bucket int)
 		}
 		low += n
 	}
-	_ = ccl.AllToAllV(context.Background(), c, s.send, s.sent, nil, s.received, s.expected, nil, s.options("bucket", bucket)...) // the Work has the error as well
+	_ = ccl.AllToAllV(context.Background(), c, s.send, s.sent, nil, s.received, s.expected, nil, s.options(what, bucket)...) // the Work has the error as well
 	return &s.work
 }
 
@@ -146,7 +149,7 @@ func (s *partialSums[S]) exchange(t *shardTree, c *ccl.Communicator, bucket int)
 func (h folded[T, S]) Finish(b *Bucket[T]) error {
 	s := b.State.(*partialSums[S])
 	if !h.tree.isFlat {
-		if err := s.gather(h.tree, b.Comm, b.Index); err != nil {
+		if err := s.gather(h.tree, b.Comm, fmt.Sprint("means of ", h.what, " ", b.Index)); err != nil {
 			return err
 		}
 	}
@@ -164,7 +167,7 @@ func (h folded[T, S]) Finish(b *Bucket[T]) error {
 	return nil
 }
 
-func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, bucket int) error {
+func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, label string) error {
 	part := s.gradients[s.parts.low:s.parts.high]
 	var sources [][]S
 	var shards []int
@@ -178,6 +181,5 @@ func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, bucket int) e
 	}
 
 	reduce.FoldSlices(part, sources, shards, t.shards)
-	label := fmt.Sprint("means of bucket ", bucket)
 	return ccl.AllGatherV(context.Background(), c, part, s.gradients, s.parts.counts, nil, ccl.WithLabel(label), ccl.WithKey("ddp "+label))
 }

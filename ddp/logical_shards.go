@@ -16,8 +16,7 @@ type logical struct {
 	current int        // the shard whose gradients are computed, or were last; low-1 before the first
 	unready error      // of a shard before the last one
 
-	before []elements   // the buffers with which all shards begin
-	after  [][]elements // by shard from low on: the buffers with which it ended
+	buffers *shardBuffers // nil: there are none
 }
 
 // reset makes the step one that has not begun.
@@ -40,6 +39,9 @@ func (l *logical) isBeforeLast() bool { return l.tree != nil && l.current < l.tr
 //		net.Backward(loss, model.Ready) // gradients of this shard alone
 //	}
 //	err := model.Wait(ctx)
+//
+// The body makes no calls over ranks, since ranks host unequally many shards: SyncMoments is for
+// training without them.
 //
 // A shard may have several batches: Ready is called with the sum of their gradients. Without
 // Options.LogicalShards each rank has one shard, of its own number.
@@ -84,7 +86,9 @@ func (r *Reducer) beginShard(shard int) bool {
 		r.endShard()
 	}
 	l.current = shard
-	r.beginShardBuffers(shard)
+	if l.buffers != nil {
+		l.buffers.begin(r.opts.Buffers, shard == l.tree.low)
+	}
 	return true
 }
 
@@ -93,7 +97,9 @@ func (r *Reducer) endShard() {
 	if unready := r.unreadyParameters(); unready != nil && r.logical.unready == nil {
 		r.logical.unready = unready
 	}
-	r.keepShardBuffers()
+	if b := r.logical.buffers; b != nil {
+		b.end(r.opts.Buffers, r.logical.current)
+	}
 	clear(r.step.ready)
 	clear(r.step.freshOf)
 	r.step.order, r.step.next = r.step.order[:0], 0
@@ -111,7 +117,11 @@ func (r *Reducer) checkShards() error {
 	case l.unready != nil:
 		return l.unready
 	case l.current != l.tree.high-1:
+		err := r.unreadyParameters()
 		r.step.next = 0 // no bucket has started
+		if l.current >= l.tree.low && err != nil {
+			return err
+		}
 		e := &UnreadyError{Rank: r.comm.Rank(), IsSharded: true, Shard: l.current + 1}
 		for _, p := range r.params {
 			e.Parameters = append(e.Parameters, p.name)
@@ -154,8 +164,13 @@ func (o *Options) checkLogicalShards(c *ccl.Communicator) error {
 
 	s := c.Selector()
 	choice, err := s.Choose(ccl.Shape{Collective: ccl.CollAllReduce, Ranks: c.Size(), Bytes: 4, Total: 4, DType: ccl.Float32, Op: ccl.Avg, Topology: s.Topology()}, pairwise)
-	if err != nil || choice.Algorithm.Name != pairwise {
+	switch _, isMissing := errors.AsType[*ccl.InvalidArgumentError](err); {
+	case isMissing:
 		return errors.New("LogicalShards needs the algorithm pairwise: add the entry `pairwise: {module: pairwise}` to algorithms in ccl.yaml")
+	case err != nil:
+		return fmt.Errorf("LogicalShards needs the algorithm pairwise: %w", err)
+	case choice.Algorithm.Name != pairwise:
+		return fmt.Errorf("LogicalShards needs the algorithm pairwise, and the entry pairwise in ccl.yaml has the module %s", choice.Algorithm.Name)
 	}
 	return nil
 }
@@ -168,8 +183,8 @@ func (r *Reducer) errLogical(operation, why string) error {
 	return invalid("ddp."+operation, "Options.LogicalShards is set: %s", why)
 }
 
-// ShardRand returns random numbers for a shard in a step, such as those of dropout or of an
-// augmentation. They do not depend on the rank that hosts it.
+// ShardRand returns random numbers for a shard in a step of the whole training, such as those of
+// dropout or of an augmentation. They do not depend on the rank that hosts it.
 func ShardRand(seed uint64, step, shard int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], seed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -278,6 +279,70 @@ func TestLogicalShardsResume(t *testing.T) {
 	}))
 }
 
+// Elements of buffers that no shard changes keep their bits, also where their mean would round, and infinities.
+func TestLogicalShardsKeepBuffers(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3} {
+		require.NoError(t, onRanks(t, ranks, func(int) error {
+			mask := []float32{-math.MaxFloat32, float32(math.Inf(-1)), 0.1, 0.7, 0}
+			want := slices.Clone(mask)
+			r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", make([]float32, 1), nil)}, ddp.Options{LogicalShards: 7, Buffers: []ddp.Tensor{ddp.Buffer("mask", mask)}})
+			if err != nil {
+				return err
+			}
+			for step := range 20 {
+				for shard := range r.Shards() {
+					mask[4] += float32(shard) // the mean is 3
+					r.Ready(0)
+				}
+				if err := r.Wait(bg); err != nil {
+					return err
+				}
+				want[4] = float32(3 * (step + 1))
+			}
+			return errors.Join(equal("mask", fmt.Sprint(mask), fmt.Sprint(want)), r.Close())
+		}))
+	}
+}
+
+// Values of a wrong length fail the call on all ranks, and no later call of another length takes its place.
+func TestMeanOverShardsRejected(t *testing.T) {
+	require.NoError(t, onRanks(t, 2, func(rank int) error {
+		r, err := newOfTwo(4)
+		if err != nil {
+			return err
+		}
+		if _, err := ddp.MeanOverShards(bg, r, make([]float64, 2+rank)); rank == 1 {
+			if err := isInvalid(err); err != nil {
+				return err
+			}
+		} else if _, ok := errors.AsType[*ccl.MismatchError](err); !ok {
+			return fmt.Errorf("rank 0 gets %w", err)
+		}
+		_, err = ddp.MeanOverShards(bg, r, []float64{1, 1})
+		return errors.Join(contains(err, "3 values for the 2 shards of this rank"), r.Close())
+	}))
+}
+
+// A configuration without the entry pairwise, and one of another module, are refused with what is wrong.
+func TestLogicalShardsByConfiguration(t *testing.T) {
+	for text, entries := range map[string]string{
+		"add the entry `pairwise: {module: pairwise}`": "{direct: {module: direct}}",
+		"has the module ring":                          "{direct: {module: direct}, pairwise: {module: ring}}",
+		"needs the algorithm pairwise":                 "{direct: {module: direct}, pairwise: {module: pairwise, world_size: 4}}",
+	} {
+		path := filepath.Join(t.TempDir(), "ccl.yaml")
+		require.NoError(t, os.WriteFile(path, []byte("version: 1\nalgorithms: "+entries+"\nrules: [{algorithm: direct}]\n"), 0o600))
+		err := dist.Spawn(func(context.Context, int) error {
+			if err := dist.InitProcessGroup("ccl", dist.WithConfigFile(path)); err != nil {
+				return err
+			}
+			_, err := newOfTwo(2)
+			return err
+		}, dist.WithRanks(2))
+		require.ErrorContains(t, err, text)
+	}
+}
+
 // What logical shards exclude is refused, on all ranks, with what to do.
 func TestLogicalShardsRefused(t *testing.T) {
 	require.NoError(t, onRanks(t, 2, func(int) error {
@@ -344,6 +409,12 @@ func TestLogicalShardsUnready(t *testing.T) {
 				break
 			}
 		}, 3, 2},
+		{"ends within a shard", func(r *ddp.Reducer) {
+			for range r.Shards() {
+				r.Ready(1)
+				break
+			}
+		}, 2, 1},
 		{"no loop", func(*ddp.Reducer) {}, 2, 2},
 	} {
 		for _, ranks := range []int{2, 3} {

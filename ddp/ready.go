@@ -8,8 +8,8 @@ import (
 )
 
 // Ready says that the gradient of a parameter is final in this step. It never waits. After Ready
-// the gradient must not be used until Wait has returned. What is wrong with the call is an error of
-// Wait.
+// the gradient must not be used until Wait has returned, or the next of Shards begins. What is
+// wrong with the call is an error of Wait.
 func (r *Reducer) Ready(parameter int) { r.noteReady(parameter, func() error { return nil }) }
 
 // ReadyGrad is Ready for a program that allocates gradients anew: the parameter's gradient is this

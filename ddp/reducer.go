@@ -80,6 +80,7 @@ func New(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts
 		r.params = append(r.params, parameter{Tensor: p.tensor, gradient: made, isInPlace: isInPlace})
 	}
 	r.isFinal = views || opts.Shard // parts that ranks update do not move
+	r.logical.buffers = r.newShardBuffers()
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(inCall(err), r.Close())
 	}

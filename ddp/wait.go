@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Wait ends the step: it waits until all gradients are the mean over all ranks.
+// Wait ends the step: it waits until all gradients are the mean over all ranks, or logical shards.
 //
 // If a gradient is not ready on this rank, and no option allows that, all ranks fail: this one
 // with *UnreadyError, the others with *ccl.MismatchError. If Wait fails, also because ctx ends,

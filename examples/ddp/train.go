@@ -91,10 +91,14 @@ func trainEpoch[F nn.Float](ctx context.Context, e *epoch, o options, reducer *d
 	for range loader.Steps() {
 		hosted := 0
 		for range reducer.Shards() { // one, unless -shards is set
-			batch, err, _ := next()
+			batch, err, ok := next()
 			if err != nil {
 				return err
 			}
+			if !ok {
+				return errors.New("the loader has no batch for a shard")
+			}
+
 			loss, _ := model.loss(batch)
 			if hosted == len(losses) {
 				losses = append(losses, nil)
