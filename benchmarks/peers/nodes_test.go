@@ -37,12 +37,12 @@ func TestRanksOnNodes(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(w.dir, "on_node.sh"), 0o700))
 
 	run := func(command ...string) (string, error) {
-		out, err := exec.Command("sh", append([]string{filepath.Join(w.dir, "on_nodes.sh"), "a b", "4"}, command...)...).Output()
+		out, err := exec.Command("/bin/sh", append([]string{filepath.Join(w.dir, "on_nodes.sh"), "a b", "4"}, command...)...).Output()
 		return string(out), err
 	}
-	out, err := run("sh", "-c", `'echo $NODE $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE'`)
+	out, err := run("/bin/sh", "-c", `'echo $NODE $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE'`)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"a 0 4 0 2", "a 1 4 1 2", "b 2 4 0 2", "b 3 4 1 2"}, strings.Split(strings.TrimSpace(out), "\n"))
-	_, err = run("sh", "-c", `'test $RANK != 2'`)
+	_, err = run("/bin/sh", "-c", `'test $RANK != 2'`)
 	require.Error(t, err)
 }

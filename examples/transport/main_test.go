@@ -21,6 +21,6 @@ func TestRun(t *testing.T) {
 	err := run(new(bytes.Buffer))
 	var invalid *dist.InvalidBackendError
 	require.ErrorAs(t, err, &invalid)
-	require.Equal(t, []string{"auto", "shm", "local", "arena"}, invalid.Available)
-	require.ErrorContains(t, err, `environment: GOCCL_TRANSPORT: unknown transport "areena" (did you mean arena?); use one of auto, shm, local, arena`)
+	require.Equal(t, []string{"auto", "tcp", "shm", "local", "arena"}, invalid.Available)
+	require.ErrorContains(t, err, `environment: GOCCL_TRANSPORT: unknown transport "areena" (did you mean arena?); use one of auto, tcp, shm, local, arena`)
 }

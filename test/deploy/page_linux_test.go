@@ -141,7 +141,7 @@ func TestDeployFiles(t *testing.T) {
 	for _, b := range builds {
 		require.FileExists(t, filepath.Join(root, b[1], "main.go"))
 	}
-	out, err := exec.Command("sh", "-n", root+"examples/deploy/train.sbatch").CombinedOutput()
+	out, err := exec.Command("/bin/sh", "-n", root+"examples/deploy/train.sbatch").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, read(t, "examples/deploy/train.sbatch"), "\nexport MASTER_ADDR MASTER_PORT GOCCL_SECRET\n")
 }
