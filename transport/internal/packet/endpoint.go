@@ -1,6 +1,8 @@
 package packet
 
 import (
+	"errors"
+
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 )
@@ -36,6 +38,9 @@ func (ep *Endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.Publish(e)
 	ep.group.lines.send(e)
 	if err := ep.AwaitAll(); err != nil {
+		if _, differ := errors.AsType[*transport.MismatchError](err); differ && e.Staged {
+			ep.round++ // all ranks have sent it, and in the next one they may tell each other why
+		}
 		return transport.RunOwn, err
 	}
 	if err := ep.Admit(); err != nil {
