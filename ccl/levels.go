@@ -62,7 +62,7 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 	if passed, ok := errors.AsType[*transport.AbortedError](err); ok && passed.Cause != nil { // another rank gave up
 		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
 	}
-	if f = c.engine.ep.Fail(f); f.By != c.engine.rank || errors.Is(err, transport.ErrFailed) { // the whole group had failed before
+	if f = c.engine.ep.Fail(f); f.By != c.engine.rank {
 		return c.engine.failures.cause(f)
 	}
 	return err
