@@ -15,7 +15,7 @@ var process = sync.OnceValue(rand.Text)
 // memory is where a slice of a rank lies.
 type memory struct {
 	Slice      string // such as `the gradient of "w"`
-	First, End uintptr
+	First, End string // as text that has the same length on each run, and the order of the numbers
 }
 
 // listMemory returns the slices of a rank that have elements.
@@ -23,7 +23,7 @@ func listMemory(params []Parameter, buffers []Tensor) (all []memory) {
 	add := func(slice elements, name, of string) {
 		if slice != nil && slice.count() > 0 {
 			first, end := slice.span()
-			all = append(all, memory{fmt.Sprintf("the %s %q", name, of), first, end})
+			all = append(all, memory{fmt.Sprintf("the %s %q", name, of), fmt.Sprintf("%016x", first), fmt.Sprintf("%016x", end)})
 		}
 	}
 

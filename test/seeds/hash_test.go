@@ -16,7 +16,7 @@ var hashes = map[string]uint64{
 	"faults":     0x6bf1260f7eb21e18,
 	"operators":  0xcad8fffde469731a,
 	"spawn":      0x7136a828ccceb61c,
-	"training":   0x75a4dfbc66418c6c,
+	"training":   0x8c8893c0f00d8a07,
 	"processes":  0x54e67298a7654f04,
 	"bugs":       0x23096e9eaa0595e5,
 	"packets":    0xbd44c783b02382d4,
