@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -93,12 +94,12 @@ func checkReduction(s ccl.Shape) error {
 	case ccl.Min, ccl.Max:
 		switch s.DType {
 		case ccl.Uint8, ccl.Uint16, ccl.Uint32, ccl.Uint64: // MPICH 4.0.2, from C as well
-			return fmt.Errorf("some MPI libraries compare %v as signed numbers", s.DType)
+			return errors.New("some MPI libraries compare unsigned integers as signed ones")
 		}
 	case ccl.Sum, ccl.Avg:
 		switch s.DType {
 		case ccl.Uint8, ccl.Int8, ccl.Uint16, ccl.Int16: // Open MPI 4.1.4 where it uses vector instructions, from C as well
-			return fmt.Errorf("some MPI libraries do not wrap sums of %v around, but end at the largest number", s.DType)
+			return errors.New("some MPI libraries saturate sums of 8 and 16 bits instead of wrapping them around")
 		}
 	}
 	return checkCount(s)

@@ -226,12 +226,12 @@ func TestRefusals(t *testing.T) {
 		by := ccl.WithAlgorithm("mpi")
 		h, ones := []half.Float16{half.NewFloat16(1)}, []int64{1}
 		for says, err := range map[string]error{
-			"MPI has no arithmetic for float16":                   ccl.AllReduce(ctx, c, h, h, ccl.Sum, by),
-			"operation mpi_test_leftmost does not commute":        ccl.AllReduce(ctx, c, ones, ones, leftmost, by),
-			"MPI does not know the operation mpi_test_sum":        ccl.AllReduce(ctx, c, ones, ones, sumAgain, by),
-			"some MPI libraries compare uint16 as signed numbers": ccl.AllReduce(ctx, c, []uint16{1}, []uint16{1}, ccl.Min, by),
-			"some MPI libraries do not wrap sums of int8 around":  ccl.AllReduce(ctx, c, []int8{1}, []int8{1}, ccl.Sum, by),
-			"some MPI libraries do not wrap sums of int16 around": ccl.AllReduce(ctx, c, []int16{1}, []int16{1}, ccl.Avg, by),
+			"MPI has no arithmetic for float16":                           ccl.AllReduce(ctx, c, h, h, ccl.Sum, by),
+			"operation mpi_test_leftmost does not commute":                ccl.AllReduce(ctx, c, ones, ones, leftmost, by),
+			"MPI does not know the operation mpi_test_sum":                ccl.AllReduce(ctx, c, ones, ones, sumAgain, by),
+			"some MPI libraries compare unsigned integers as signed ones": ccl.AllReduce(ctx, c, []uint16{1}, []uint16{1}, ccl.Min, by),
+			"some MPI libraries saturate sums of 8 and 16 bits":           ccl.AllReduce(ctx, c, []int8{1}, []int8{1}, ccl.Sum, by),
+			"16 bits instead of wrapping them around":                     ccl.AllReduce(ctx, c, []int16{1}, []int16{1}, ccl.Avg, by),
 		} {
 			if !errors.Is(err, ccl.ErrNotImplemented) {
 				return fmt.Errorf("%v, want %s", err, says)

@@ -44,10 +44,10 @@ func refuses() error {
 		by := dist.WithCallAlgorithm("mpi")
 		x := []half.Float16{half.NewFloat16(1)}
 		for says, err := range map[string]error{
-			"MPI has no arithmetic for float16":                   dist.AllReduce(x, dist.Sum, by),
-			"operation leftmost does not commute":                 dist.AllReduce([]int64{1}, leftmost, by),
-			"some MPI libraries compare uint8 as signed numbers":  dist.AllReduce([]uint8{1}, dist.Max, by),
-			"some MPI libraries do not wrap sums of uint8 around": dist.AllReduce([]uint8{1}, dist.Sum, by),
+			"MPI has no arithmetic for float16":                           dist.AllReduce(x, dist.Sum, by),
+			"operation leftmost does not commute":                         dist.AllReduce([]int64{1}, leftmost, by),
+			"some MPI libraries compare unsigned integers as signed ones": dist.AllReduce([]uint8{1}, dist.Max, by),
+			"some MPI libraries saturate sums of 8 and 16 bits":           dist.AllReduce([]uint8{1}, dist.Sum, by),
 		} {
 			if !errors.Is(err, dist.ErrNotImplemented) || !strings.Contains(err.Error(), says) {
 				return fmt.Errorf("%v, want %s", err, says)

@@ -76,8 +76,8 @@ const aboutKernels = `A module does a collective by a kernel. Kernels may be
 
 They declare their costs, which the conformance suite measures, except those of kernels for two levels. Steps are the messages
 on the longest chain in which each waits for the one before it; a view is one. Moved is what all ranks together send, or read
-and store through a view, in multiples of one rank's input. A dash: not supported. The tables are for float32, equal lengths
-and default parameters; goccl explain has the costs of any call.`
+and store through a view, in multiples of one rank's input. The tables are for 16 ranks, float32, equal lengths and default
+parameters; goccl explain has the costs of any call.`
 
 func (c catalogue) write(w io.Writer, p *page) error {
 	p.heading(1, "Algorithms")
@@ -109,7 +109,7 @@ func (a algorithm) write(p *page) {
 		p.table(rows)
 	}
 
-	rows := [][]string{{"collective", "steps of 1KiB, 4 ranks", "16 ranks", "64MiB, 16 ranks", "moved, 16 ranks", ""}}
+	rows := [][]string{{"collective", "steps of 1KiB", "of 64MiB", "moved", ""}}
 	for _, k := range a.Kernels {
 		rows = append(rows, k.costRows()...)
 	}
@@ -192,7 +192,11 @@ func (k kernel) costRows() (rows [][]string) {
 		if kind != topology.Ring1D {
 			name += ", " + kind.String()
 		}
-		rows = append(rows, []string{name, k.steps(kind, 4, 1<<10), k.steps(kind, 16, 1<<10), k.steps(kind, 16, 64<<20), k.moved(kind, 16), k.Doc})
+		doc := k.Doc
+		if len(rows) > 0 {
+			doc = "the same"
+		}
+		rows = append(rows, []string{name, k.steps(kind, 16, 1<<10), k.steps(kind, 16, 64<<20), k.moved(kind, 16), doc})
 	}
 	return rows
 }
