@@ -98,7 +98,7 @@
 // With -v, a check that does not apply logs why, and a kernel that passes what was not reached.
 // With -short and with -race the suite makes fewer calls, above all on many ranks, and no long
 // ones, and with -short its groups have at most 8 ranks, and 33 in Many:
-// docs/reference/coverage.md has the numbers. Allocs runs only without -race.
+// docs/reference/coverage.md says which. Allocs runs only without -race.
 //
 // # Fuzzing
 //
