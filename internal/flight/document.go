@@ -103,8 +103,8 @@ const (
 // progress orders states: a later one replaces an earlier one.
 var progress = map[State]int{StateStarting: 0, StateBegun: 1, StateInside: 2, StateRejected: 3, StateFailed: 4, StateDone: 5}
 
-// hasEnded reports whether the call or message is over.
-func (s State) hasEnded() bool { return progress[s] >= progress[StateRejected] }
+// HasEnded reports whether the call or message is over.
+func (s State) HasEnded() bool { return progress[s] >= progress[StateRejected] }
 
 // After reports whether s comes after t.
 func (s State) After(t State) bool { return progress[s] > progress[t] }

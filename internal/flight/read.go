@@ -165,10 +165,10 @@ func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
 
 	c.Count = int(max(int64(w[countWord]), 0))
 	c.Begun = p.when(w[begunWord])
-	if c.State.hasEnded() {
+	if c.State.HasEnded() {
 		c.Ended = p.when(w[endedWord])
 	}
-	if c.State.hasEnded() && c.Ended.IsZero() {
+	if c.State.HasEnded() && c.Ended.IsZero() {
 		c.Begun = time.Time{} // of its sleep, see Lane.Sleep
 	}
 	c.Label = text(w[labelWord:]...)
@@ -190,7 +190,7 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 
 			s.Count, s.Tag = int(max(int64(w[countWord]), 0)), int(max(int64(w[tagWord]), 0))
 			s.Begun = p.when(w[begunWord])
-			if s.State.hasEnded() {
+			if s.State.HasEnded() {
 				s.Ended = p.when(w[endedWord])
 			}
 			s.Label = text(w[textWord:]...)

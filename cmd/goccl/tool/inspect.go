@@ -17,11 +17,13 @@ import (
 
 // inspectCommand is `goccl inspect`.
 type inspectCommand struct {
-	What  string        `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
-	JSON  bool          `name:"json" help:"List the running jobs as one JSON document."`
-	Step  string        `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
-	Late  time.Duration `placeholder:"5m" help:"Exit with status 3 as well if a call of the job has lasted longer."`
-	Trace string        `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
+	What   string        `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
+	JSON   bool          `name:"json" help:"List the running jobs, or their health, as one JSON document."`
+	Step   string        `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
+	Late   time.Duration `placeholder:"5m" help:"Exit with status 3 as well if a call of the job has lasted longer."`
+	Health bool          `help:"Show what each rank does, and which one is slow, of a running job, or of all of this user. The exit status is 0 if they go on, 1 if a call lasts longer than --limit or a job does not go on, 2 if there is none, or it cannot be read."`
+	Limit  time.Duration `placeholder:"30s" help:"Of --health: how long a call may last."`
+	Trace  string        `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
 }
 
 // Help returns the text of `goccl inspect --help` beside the flags.
@@ -39,9 +41,15 @@ The exit status is that of a health check of one job; the list has 0. It is 0 if
 
 // Run runs the command.
 func (c *inspectCommand) Run(stdout io.Writer) error {
-	if c.What == "" {
+	switch {
+	case c.Limit < 0 || c.Limit > 0 && !c.Health:
+		return usageError{fmt.Errorf("--limit %v: want more than 0, beside --health", c.Limit)}
+	case c.Health:
+		return c.health(stdout)
+	case c.What == "":
 		return c.list(stdout)
 	}
+
 	if c.JSON {
 		return usageError{errors.New("--json lists the running jobs: leave out the directory or job")}
 	}
@@ -76,16 +84,19 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 		return err
 	}
 	if err := j.Judge(c.Late); err != nil {
-		return unhealthyError{err}
+		return unhealthyError{err, 3}
 	}
 	return nil
 }
 
 // unhealthyError says why a job does not go on.
-type unhealthyError struct{ error }
+type unhealthyError struct {
+	error
+	status int
+}
 
 // ExitCode implements kong.ExitCoder.
-func (unhealthyError) ExitCode() int { return 3 }
+func (e unhealthyError) ExitCode() int { return e.status }
 
 // read reads a directory of documents, or a running job.
 func (c *inspectCommand) read() (*inspect.Records, error) {

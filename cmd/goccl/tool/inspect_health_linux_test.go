@@ -66,11 +66,18 @@ func TestInspectHealth(t *testing.T) {
 	_, status := inspected(t, job, "--late=1h")
 	require.Zero(t, status)
 	eventually(t, 0, "rank 0: call 2, barrier (begun for ", job)
+	eventually(t, 1, ", to which rank 1 has not come", job, "--health", "--limit=1ns")
+	eventually(t, 0, "  rank 1: in no call\nwho is slow is not known", job, "--health", "--limit=1h")
+	eventually(t, 0, "(begun for ", job, "--health")
+	_, status = inspected(t, "--health", "--limit=1h")
+	require.Zero(t, status, "it is one of this user's jobs")
+	eventually(t, 0, `"call": "in no call"`, job, "--health", "--json", "--limit=1h")
 
 	pid := ranks[1].Process.Pid
 	require.NoError(t, ranks[1].Process.Signal(syscall.SIGSTOP))
 	stopped := fmt.Sprintf("rank 1 (pid %d) is stopped: kill -CONT lets it go on\n", pid)
 	eventually(t, 3, stopped, job)
+	eventually(t, 1, stopped, job, "--health", "--limit=1h")
 	text, _ := inspected(t)
 	require.Regexp(t, job+`-1 +2 +\d+ +\d+s +rank 1 stopped +`, text)
 	require.NoError(t, ranks[1].Process.Signal(syscall.SIGCONT))
@@ -85,6 +92,9 @@ func TestInspectHealth(t *testing.T) {
 	text, status = inspected(t, job)
 	require.Equal(t, 3, status)
 	require.Contains(t, text, "; rank 1 has ended\n")
+	require.NoError(t, ranks[0].Process.Kill())
+	_ = ranks[0].Wait()
+	eventually(t, 2, fmt.Sprintf("no job %q of this user is running", job), job, "--health")
 }
 
 // inspectTraced traces a rank for a moment.

@@ -74,6 +74,10 @@ func TestInspectRefuses(t *testing.T) {
 		"name a directory":                        {"--late", "1s"},
 		"name a directory of flight recorders":    {"--trace", "x"},
 		"--json lists the running jobs":           {"--json", t.TempDir()},
+		"no job \"no-such-job\" of this user":     {"no-such-job", "--health"},
+		"--limit 1s: want more than 0":            {"--limit=1s"},
+		"--limit -1s: want more than 0":           {"--health", "--limit=-1s"},
+		"--health excludes":                       {"--health", "--late=1s"},
 		"--step x.txt: the name must end in .svg": {"--step", "x.txt", t.TempDir()},
 	} {
 		errs.Reset()

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -100,4 +102,110 @@ func (j *Records) aged(what string, state flight.State, begun, ended time.Time) 
 		return what
 	}
 	return fmt.Sprintf("%s for %v)", what[:len(what)-1], age)
+}
+
+// Health is how a running job does.
+type Health struct {
+	Job     string       `json:"job"`
+	Problem string       `json:"problem,omitzero"` // why it does not go on
+	IsGone  bool         `json:"gone,omitzero"`    // all its processes have ended
+	Ranks   []RankHealth `json:"ranks"`
+	Slow    *int         `json:"slow,omitzero"` // the rank that makes the others wait
+	Calls   int          `json:"calls"`         // that show who waits, and how long they lasted
+	Seconds float64      `json:"seconds"`
+}
+
+// RankHealth is what a rank does, and how long it makes others wait.
+type RankHealth struct {
+	Rank    int     `json:"rank"`
+	PID     int     `json:"pid,omitzero"`
+	State   string  `json:"state"` // of its process
+	Call    string  `json:"call,omitzero"`
+	Seconds float64 `json:"call_seconds,omitzero"` // since the call has begun, if that is known
+	Share   float64 `json:"waiting_caused_share"`  // of all waiting
+	Ratio   float64 `json:"waiting_caused_ratio"`  // of the time of each other rank
+}
+
+// healthWindow is how old the calls may be that show which rank is slow.
+const healthWindow = time.Minute
+
+// Health returns how a running job does, in which no call may last longer than limit.
+func (j *Records) Health(limit time.Duration) *Health {
+	w := flight.NewWindow(healthWindow)
+	w.Add(j.Ranks, j.Written)
+	waiting := w.Waiting()
+	h := &Health{Job: j.Running.Name, IsGone: true, Calls: waiting.Calls, Seconds: waiting.Seconds}
+	if slow := waiting.Slow(-1); slow >= 0 {
+		h.Slow = &slow
+	}
+	if err := j.Judge(limit); err != nil {
+		h.Problem = err.Error()
+	}
+
+	for rank, state := range j.Running.States {
+		r := RankHealth{Rank: rank, PID: j.Running.PIDs[rank], State: state, Share: waiting.Of[rank].Share, Ratio: waiting.Of[rank].Ratio}
+		h.IsGone = h.IsGone && (state == "gone" || state == "zombie")
+
+		i := slices.IndexFunc(j.Ranks, func(known flight.Rank) bool { return known.Rank == rank })
+		switch {
+		case i < 0:
+			r.Call = "no call is recorded"
+		case j.hasLeft(rank):
+			r.Call = "it has left the job"
+		default:
+			r.Call, r.Seconds = j.currentCall(j.Ranks[i])
+		}
+		h.Ranks = append(h.Ranks, r)
+	}
+	return h
+}
+
+// currentCall returns the call in which a rank has been for the longest time, or else its oldest
+// message that has not ended, and for how many seconds.
+func (j *Records) currentCall(r flight.Rank) (what string, seconds float64) {
+	const outsideCalls = "in no call"
+	what = outsideCalls
+	for _, g := range r.Groups {
+		if len(g.Calls) == 0 || g.Left {
+			continue
+		}
+		c := g.Calls[len(g.Calls)-1]
+		if age := j.age(c.State, c.Begun, c.Ended).Seconds(); !c.State.HasEnded() && (seconds == 0 || age > seconds) {
+			what, seconds = j.aged(c.String(), c.State, c.Begun, c.Ended), age
+		}
+	}
+
+	for _, m := range r.Messages {
+		if what == outsideCalls && !m.State.HasEnded() {
+			what, seconds = j.aged(m.String(), m.State, m.Begun, m.Ended), j.age(m.State, m.Begun, m.Ended).Seconds()
+		}
+	}
+	return what, seconds
+}
+
+// Write writes a line for each rank, and who is slow.
+func (h *Health) Write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %s, %d ranks\n", h.Job, len(h.Ranks))
+	for _, r := range h.Ranks {
+		fmt.Fprintf(&b, "  rank %d: %s", r.Rank, r.Call)
+		if r.State != "running" {
+			b.WriteString("; " + cmp.Or(halts[r.State], "in another pid namespace"))
+		}
+		if r.Share > 0 {
+			fmt.Fprintf(&b, "; %.0f%% of the waiting is for it", 100*r.Share)
+		}
+		b.WriteString("\n")
+	}
+
+	switch {
+	case h.Calls == 0:
+		b.WriteString("who is slow is not known: no calls of the last minute have times (GOCCL_FLIGHT_TIMES=true takes those of short calls)\n")
+	case h.Slow == nil:
+		fmt.Fprintf(&b, "no rank is slow, in %d calls of %.3g s\n", h.Calls, h.Seconds)
+	default:
+		fmt.Fprintf(&b, "rank %d is slow: the others wait %.0f%% of their time for it, in %d calls of %.3g s\n", *h.Slow, 100*h.Ranks[*h.Slow].Ratio, h.Calls, h.Seconds)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -195,6 +195,56 @@ all ranks
 
 }
 
+// Each rank has a line, with its current call, and the one that the others wait for is named.
+func TestSlowRank(t *testing.T) {
+	now := time.Now()
+	calls := func(late time.Duration) (all []flight.Call) {
+		for n := range 6 {
+			c := call(uint64(n+1), "barrier", 0, flight.StateDone)
+			c.Begun = now.Add(time.Duration(n)*time.Second - 20*time.Second + late)
+			c.Ended = now.Add(time.Duration(n)*time.Second - 19500*time.Millisecond)
+			all = append(all, c)
+		}
+		return all
+	}
+	waits := call(7, "all_reduce", 8, flight.StateBegun)
+	waits.Begun = now.Add(-12 * time.Second)
+	d := first("its memory", append(calls(0), waits), calls(250*time.Millisecond), calls(0), nil)
+	d.Ranks[2].Groups[0].Left = true
+	d.Ranks[2].Messages = []flight.Message{{Number: 1, Kind: "recv", State: flight.StateBegun}}
+	d.Ranks[1].Messages = []flight.Message{{Number: 4, Kind: "recv", Peer: 0, Type: "int8", Count: 1, State: flight.StateBegun}}
+	d.Ranks = d.Ranks[:3]
+	text := func(h *Health) string {
+		var b strings.Builder
+		require.NoError(t, h.Write(&b))
+		return b.String()
+	}
+	h := running(d, now, "running", "stopped", "gone", "elsewhere").Health(time.Minute)
+	require.Equal(t, "job j: rank 1 (pid 101) is stopped: kill -CONT lets it go on", h.Problem)
+	require.Equal(t, `job j, 4 ranks
+  rank 0: call 7, all_reduce of 8 float32 by direct (begun for 12s)
+  rank 1: message 4, recv of 1 int8 from rank 0, tag 0 (begun); is stopped: kill -CONT lets it go on; 100% of the waiting is for it
+  rank 2: it has left the job; has ended
+  rank 3: no call is recorded; in another pid namespace
+rank 1 is slow: the others wait 25% of their time for it, in 5 calls of 5 s
+`, text(h))
+	require.Equal(t, []any{12., 1, 0.25}, []any{h.Ranks[0].Seconds, *h.Slow, h.Ranks[1].Ratio})
+	require.False(t, h.IsGone)
+
+	h = running(d, now, "running", "running", "gone", "running").Health(10 * time.Second)
+	require.Contains(t, h.Problem, "job j: rank 0: call 7, all_reduce of 8 float32 by direct (begun for 12s), to which ranks 1, 2 ")
+	h = running(d, now, "gone", "zombie", "gone", "gone").Health(time.Minute)
+	require.True(t, h.IsGone)
+
+	d = first("its memory", calls(0), calls(0))
+	require.Contains(t, text(running(d, now, "running", "running").Health(time.Minute)), "\nno rank is slow, in 5 calls of 5 s\n")
+	j := running(d, now, "running", "running")
+	j.Written = now.Add(time.Hour)
+	h = j.Health(time.Minute)
+	require.Contains(t, text(h), "  rank 0: in no call\n  rank 1: in no call\nwho is slow is not known: no calls of the last minute have times")
+	require.Empty(t, h.Problem)
+}
+
 func TestNoJob(t *testing.T) {
 	_, err := Running("no-such-job", time.Now())
 	require.Error(t, err)
