@@ -48,6 +48,7 @@ type Option struct {
 	recorder *recorder // of that one
 	flight   string
 	times    bool
+	metrics  bool
 }
 
 // WithLogger makes the communicator, and the groups made of it, log to l. Without it the library
@@ -60,8 +61,7 @@ type Option struct {
 //     collective have cost
 //   - debug: which algorithms were chosen, and why
 //
-// The costs need a few readings of the clock in each call. They are kept if l is enabled for info
-// when New is called.
+// The costs are those of WithMetrics, if l is enabled for info when New is called.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every *CallError that
@@ -167,19 +167,26 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	if o.failures != nil {
 		e.failures.report = func(err *CallError) { o.failures(c, err) }
 	}
-	err := e.join(ctx)
-	if err == nil && e.size > 1 {
-		if err = e.records.open(o.id, o.flight, o.times); err == nil {
-			err = c.splitByNode(ctx)
-		}
+	if err := e.join(ctx); err != nil {
+		return err
 	}
 
-	return err
+	o.metrics = o.metrics || e.journal.logs(slog.LevelInfo)
+	if e.size == 1 && !o.metrics && o.recorder == nil {
+		return nil
+	}
+	if err := e.records.open(o); err != nil {
+		return err
+	}
+	if e.records.recorder.metrics && !e.isLevel {
+		e.measureBy(&e.measured)
+	}
+	return c.splitByNode(ctx)
 }
 
 // add replaces what next sets.
 func (o *Option) add(next Option) {
-	o.flight, o.times = cmp.Or(next.flight, o.flight), o.times || next.times
+	o.flight, o.times, o.metrics = cmp.Or(next.flight, o.flight), o.times || next.times, o.metrics || next.metrics
 	if next.selector != nil {
 		o.selector = next.selector
 	}

@@ -30,7 +30,9 @@ type engine struct {
 	records  records
 	journal  journal
 	holds    holds
-	levels   *levels          // nil: all ranks are on one node
+	levels   *levels // nil: all ranks are on one node
+	meter    *meter  // this engine's, or on a level that of the whole group; nil: calls are not measured
+	measured meter
 	waiting  interleave.Int64 // goroutines of the program that wait for an asynchronous call
 
 	seq     uint64 // of the last call entered or rejected
@@ -133,7 +135,7 @@ func (e *engine) join(ctx context.Context) error {
 
 // free frees what the engine has of the transport. Nothing uses it any more.
 func (e *engine) free() error {
-	e.journal.logTotals()
+	e.logTotals()
 	err := errors.Join(e.ep.Free(), e.levels.free(), e.records.close())
 	for _, r := range e.shared.allocated {
 		err = errors.Join(err, r.Free())
@@ -189,6 +191,9 @@ func (e *engine) start(ctx context.Context, coll Collective, opts []CallOption) 
 		return outsideCall(coll, opts, e.holds.unavailable(coll, was))
 	}
 	e.faults.panicOnFaults()
+	if e.meter != nil && !e.isLevel {
+		e.meter.begin(coll)
+	}
 	if ctx == nil {
 		return e.end(e.rejectCall(&arguments{coll: coll}, opts, nilContext(coll.String())))
 	}
@@ -214,6 +219,9 @@ func (e *engine) end(err error) error {
 	e.faults.restoreFaults()
 	if err != nil {
 		err = e.callError(err)
+	}
+	if e.meter != nil && !e.isLevel {
+		e.records.count(e.meter.coll, e.meter.end(err))
 	}
 	if !e.holds.life.Leave() {
 		_ = e.holds.release(lifetime.Call) // Close has returned already
@@ -265,8 +273,8 @@ func (c *Communicator) Reject(ctx context.Context, err error) error {
 // step makes a call without its start and its end, or one of several calls between these: it
 // chooses the kernel, synchronises with all ranks, and runs the kernel.
 func (e *engine) step(ctx context.Context, r *request) (err error) {
-	if e.journal.totals != nil {
-		e.journal.totals.begin()
+	if e.meter != nil && !e.isLevel {
+		e.meter.add(r)
 	}
 
 	if e.size == 1 {
@@ -307,8 +315,6 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 
 	if e.records.lane.End(err == nil); err != nil {
 		err = e.failed(r.coll, err)
-	} else if e.journal.totals != nil {
-		e.journal.totals.end(r)
 	}
 	if err == nil && p.isWide {
 		e.narrow(r)
@@ -341,9 +347,6 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 	if n, ok := r.op.divisor(); ok {
 		reduce.Divide(r.dtype.reduce(), pointer(out.data), r.in.Len(), n)
 	}
-	if e.journal.totals != nil {
-		e.journal.totals.end(r)
-	}
 	return nil
 }
 
@@ -352,10 +355,9 @@ func (e *engine) perform() error {
 	if e.entry.Staged {
 		e.call.putInput(e.ep.Staging(), 0)
 	}
+	began := e.meter.now()
 	role, err := e.ep.Enter(&e.entry)
-	if e.journal.totals != nil {
-		e.journal.totals.entered()
-	}
+	e.meter.endWait(began)
 	if e.regions != nil {
 		if e.memory = e.ep.Memory(); e.memory != nil {
 			e.call.payload = false // the call is in place
@@ -386,10 +388,10 @@ func (e *engine) perform() error {
 		return err
 	}
 
-	if e.journal.totals != nil {
-		return e.journal.totals.wait(e.ep.Complete)
-	}
-	return e.ep.Complete()
+	began = e.meter.now()
+	err = e.ep.Complete()
+	e.meter.endWait(began)
+	return err
 }
 
 // runClaimed runs the bodies that the transport hands out, of this rank or of ranks that sleep.
@@ -399,10 +401,10 @@ func (e *engine) runClaimed() error {
 		rank, ok := e.ep.Claim()
 		if !ok {
 			e.stage.claiming = false
-			if e.journal.totals != nil {
-				return e.journal.totals.wait(func() error { return e.ep.Release(false) })
-			}
-			return e.ep.Release(false)
+			began := e.meter.now()
+			err := e.ep.Release(false)
+			e.meter.endWait(began)
+			return err
 		}
 
 		if rank != e.rank || e.call.rank != e.rank {
@@ -462,7 +464,7 @@ func (e *engine) abandon(v any) error {
 	}
 	e.ep.Withdraw()
 	e.stage.inside, e.scratch.coalesced = false, nil
-	_ = e.end(nil)
+	_ = e.end(errGoexit)
 	if v != nil {
 		panic(v)
 	}

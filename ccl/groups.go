@@ -251,11 +251,11 @@ func (c *Communicator) subgroup(
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.
 func (c *Communicator) partOf(name string, number uint64, members []int) Option {
 	o := Option{name: name, global: c.globalRanks(members)}
-	if len(members) > 1 {
+	if r := c.engine.records.recorder; len(members) > 1 || r != nil && r.metrics {
 		id := fnv.New64a() // not of the name, in which ranks may have different labels
 		fmt.Fprint(id, c.engine.records.lane.Group(), number, o.global)
-		c.engine.records.recorder.users.Add(1) // while this communicator still uses it
-		o.recorder, o.id = c.engine.records.recorder, id.Sum64()
+		r.users.Add(1) // while this communicator still uses it
+		o.recorder, o.id = r, id.Sum64()
 	}
 	return o
 }

@@ -17,9 +17,10 @@ import (
 type journal struct {
 	*group
 	logger *slog.Logger
-	totals *totals         // nil: not logged
 	chosen map[string]bool // choices that were logged; nil: they are not
 	warned map[string]bool // labels that the ranks of a call differ in
+
+	logsTotals bool // when the communicator is closed
 }
 
 func (j *journal) logs(level slog.Level) bool {
@@ -35,11 +36,11 @@ func (j *journal) log(level slog.Level, message string, attrs ...any) {
 	j.logger.Log(context.Background(), level, message, append(about, attrs...)...)
 }
 
-// logJoined logs that New has made the communicator. With level info it keeps totals from now on.
+// logJoined logs that New has made the communicator. With level info its totals are logged, too.
 func (j *journal) logJoined(transport string) {
 	if j.logs(slog.LevelInfo) {
 		j.log(slog.LevelInfo, "joined a group", "ranks", j.size, "transport", transport)
-		j.totals = new(totals)
+		j.logsTotals = true
 	}
 	if j.logs(slog.LevelDebug) {
 		j.chosen = map[string]bool{}
@@ -89,55 +90,20 @@ func (j *journal) logFailure(err error) {
 	j.log(slog.LevelError, "a call failed", "error", err)
 }
 
-// totals are what the calls of a communicator have cost this rank, by collective. Times are since
-// origin.
-type totals struct {
-	began  time.Duration // the current call
-	waited time.Duration // in the current call
-	of     [len(collectives)]total
-}
-
-type total struct {
-	calls, bytes int
-	took, waited time.Duration
-}
-
-// origin is when times of totals and of Works begin: reading the time since then is half the work
+// origin is when times of meters and of Works begin: reading the time since then is half the work
 // of time.Now.
 var origin = time.Now()
 
-func (t *totals) begin() { t.began, t.waited = time.Since(origin), 0 }
-
-// entered ends the wait with which a call starts.
-func (t *totals) entered() { t.waited = time.Since(origin) - t.began }
-
-// wait runs another wait for other ranks.
-func (t *totals) wait(f func() error) error {
-	began := time.Since(origin)
-	err := f()
-	t.waited += time.Since(origin) - began
-	return err
-}
-
-// end adds the current call.
-func (t *totals) end(r *request) {
-	sum := &t.of[r.coll]
-	sum.calls++
-	sum.bytes += max(len(r.in.data), len(r.out.data))
-	sum.took += time.Since(origin) - t.began
-	sum.waited += t.waited
-}
-
 // logTotals logs what the calls have cost. No call runs any more.
-func (j *journal) logTotals() {
-	if j.totals == nil {
+func (e *engine) logTotals() {
+	if !e.journal.logsTotals {
 		return
 	}
-	for coll, sum := range j.totals.of {
-		if sum.calls == 0 || sum.took == 0 {
+	for _, sum := range e.records.counters() {
+		if sum.Duration == 0 {
 			continue
 		}
-		j.log(slog.LevelInfo, "totals", "collective", Collective(coll), "calls", sum.calls, "bytes", sum.bytes,
-			"time", sum.took.Round(time.Microsecond), "waiting", fmt.Sprintf("%.1f%%", 100*float64(sum.waited)/float64(sum.took)))
+		e.journal.log(slog.LevelInfo, "totals", "collective", sum.Collective, "calls", sum.Calls, "bytes", sum.Bytes,
+			"time", sum.Duration.Round(time.Microsecond), "waiting", fmt.Sprintf("%.1f%%", 100*float64(sum.Waiting)/float64(sum.Duration)))
 	}
 }

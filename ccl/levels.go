@@ -142,7 +142,9 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
 	const number = ^uint64(0)          // that no call has
 
-	return comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
+	err = comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
+	comm.engine.measureBy(c.engine.meter)
+	return err
 }
 
 // newLevel returns a group of members by node. It holds the group until free.

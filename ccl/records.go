@@ -29,6 +29,15 @@ func WithFlight(dir string) Option { return Option{flight: dir} }
 // the clock takes longer than recording a call.
 func WithCallTimes() Option { return Option{times: true} }
 
+// WithMetrics makes the communicator, and the groups made of it, count their calls by collective:
+// how many they were, how many of them failed, their bytes, their time, and the part of it in which
+// this rank waited for others.
+//
+// The counters lie beside the flight recorder, where other programs read them while the rank runs
+// and after it has died. A call takes about 0.2 us longer. A logger that is enabled for info counts
+// as well.
+func WithMetrics() Option { return Option{metrics: true} }
+
 // Indices of recorder.messages.
 const (
 	isends = iota
@@ -37,7 +46,7 @@ const (
 
 // recorder is the flight recorder of one rank. The communicator of the first group makes it; the
 // groups made of that group share it. A group of one rank has none, since its calls wait for no
-// rank.
+// rank, unless it counts them.
 type recorder struct {
 	memory   transport.Records
 	book     *flight.Book
@@ -45,8 +54,10 @@ type recorder struct {
 	size     int
 	dir      string // for files, or ""
 	times    bool   // of all calls
+	metrics  bool   // calls are counted
 	users    interleave.Int64
 	messages [2][Bool + 1]flight.What // sends and receives, by type
+	counted  [len(collectives)]flight.What
 }
 
 // records are the flight records of one communicator.
@@ -60,8 +71,8 @@ type records struct {
 }
 
 // startRecorder makes the recorder of a first group.
-func (l *records) startRecorder(dir string, times bool) error {
-	r := &recorder{rank: l.rank, size: l.size, dir: dir, times: times}
+func (l *records) startRecorder(o *Option) error {
+	r := &recorder{rank: l.rank, size: l.size, dir: o.flight, times: o.times, metrics: o.metrics}
 	r.users.Store(1)
 	if shared, ok := l.ep.(transport.Recorder); ok {
 		r.memory, _ = shared.Records() // without it this process alone sees the records
@@ -75,7 +86,7 @@ func (l *records) startRecorder(dir string, times bool) error {
 		r.book = flight.NewBook(r.memory.Part(l.rank), l.rank, os.Getpid())
 		// Later names may find the table full: each factor of PremulSum has one.
 		for coll := CollBarrier; int(coll) < len(collectives); coll++ {
-			r.book.NewWhat(coll.String(), "", "", "")
+			r.counted[coll] = r.book.NewWhat(coll.String(), "", "", "")
 		}
 
 		for _, o := range Ops() {
@@ -101,11 +112,10 @@ func (e *engine) recordSleep(waited time.Duration) {
 	}
 }
 
-// open starts the communicator's records, as those of the group with an id. dir and times are for a
-// first group.
-func (l *records) open(id uint64, dir string, times bool) error {
+// open starts the communicator's records.
+func (l *records) open(o *Option) error {
 	if l.recorder == nil {
-		if err := l.startRecorder(dir, times); err != nil {
+		if err := l.startRecorder(o); err != nil {
 			return err
 		}
 	}
@@ -115,7 +125,7 @@ func (l *records) open(id uint64, dir string, times bool) error {
 	}
 	return l.vanishing(func() {
 		l.recorder.book.Open(&l.lane, flight.Group{
-			ID: id, Name: l.name, Rank: l.rank, Size: l.size, Joined: l.joined,
+			ID: o.id, Name: l.name, Rank: l.rank, Size: l.size, Joined: l.joined,
 		})
 	})
 }
@@ -242,6 +252,22 @@ func (l *records) recordMessage(r *p2p.Request, label string) (m flight.Pending)
 		m = l.recorder.book.BeginMessage(&l.lane, what, max(r.Peer, -1), r.Tag, count, label, len(r.Data) >= l.timedFrom)
 	})
 	return m
+}
+
+// count adds a call to the counters.
+func (l *records) count(coll Collective, c flight.Counter) {
+	if l.recorder != nil && l.recorder.metrics {
+		_ = l.vanishing(func() { l.lane.Count(l.recorder.counted[coll], c) })
+	}
+}
+
+// counters returns those of the communicator, by collective.
+func (l *records) counters() (all []flight.Counter) {
+	if l.recorder == nil {
+		return nil
+	}
+	_ = l.vanishing(func() { all = l.recorder.book.Counters(&l.lane) })
+	return all
 }
 
 func (l *records) recordMessageEnd(m flight.Pending, err error) {

@@ -15,6 +15,8 @@ const (
 	flightVariable = "GOCCL_FLIGHT"
 	timesVariable  = "GOCCL_FLIGHT_TIMES"
 	endVariable    = "GOCCL_FLIGHT_END"
+
+	metricsVariable = "GOCCL_METRICS"
 )
 
 // WithFlight writes the flight recorder to a file in the directory dir when a call or the worker
@@ -24,7 +26,13 @@ func WithFlight(dir string) InitOption {
 	return InitOption{func(o *initOptions) { o.flight = cmp.Or(dir, o.flight) }}
 }
 
-// resolveFlight finds the options of the flight recorder.
+// WithMetrics counts the rank's calls for other programs; see ccl.WithMetrics. So does the
+// environment variable GOCCL_METRICS=true.
+func WithMetrics() InitOption {
+	return InitOption{func(o *initOptions) { o.recording = append(o.recording, ccl.WithMetrics()) }}
+}
+
+// resolveFlight finds the options of the flight recorder and of the counters.
 func (o *initOptions) resolveFlight() error {
 	if dir := cmp.Or(o.flight, os.Getenv(flightVariable)); dir != "" {
 		o.recording = append(o.recording, ccl.WithFlight(dir))
@@ -32,9 +40,18 @@ func (o *initOptions) resolveFlight() error {
 	if _, err := boolVariable(endVariable, false); err != nil {
 		return err
 	}
+
 	all, err := boolVariable(timesVariable, false)
+	if err != nil {
+		return err
+	}
 	if all {
 		o.recording = append(o.recording, ccl.WithCallTimes())
+	}
+
+	counts, err := boolVariable(metricsVariable, false)
+	if counts {
+		o.recording = append(o.recording, ccl.WithMetrics())
 	}
 	return err
 }

@@ -31,7 +31,7 @@ type initOptions struct {
 	logger     *slog.Logger
 	ignored    []string
 	flight     string
-	recording  []ccl.Option // of the flight recorder
+	recording  []ccl.Option // of the flight recorder and the counters
 }
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
@@ -102,7 +102,8 @@ func ignore(format string, n int) InitOption {
 // GOCCL_DEBUG override its defaults; WithAlgorithm, WithTransport and WithTimeout override both
 // (see config.Config.WithEnvironment). GOCCL_FLIGHT is the directory of WithFlight; with
 // GOCCL_FLIGHT_TIMES=true the flight recorder has the times of all calls (see ccl.WithCallTimes),
-// and with GOCCL_FLIGHT_END=true it is also written when a rank leaves without a failure.
+// and with GOCCL_FLIGHT_END=true it is also written when a rank leaves without a failure. With
+// GOCCL_METRICS=true calls are counted (see WithMetrics).
 // An unknown variable whose name starts with GOCCL_ is an error that suggests the nearest known
 // one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same
 // values; the error names the first key that differs.

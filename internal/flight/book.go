@@ -109,6 +109,7 @@ func (b *Book) Open(l *Lane, g Group) {
 	for i := range m.records {
 		atomic.StoreUint64(&m.records[i][headWord], empty)
 	}
+	m.counters.moveTo(&b.lanes[0].counters)
 	for i := range b.table.marks { // of the group that had the lane
 		if mark := &b.table.marks[i]; index >= 0 && int(atomic.LoadUint64(&mark[whatWord])>>24&0xff) == index {
 			atomic.StoreUint64(&mark[headWord], empty)
@@ -149,6 +150,7 @@ func (b *Book) Close(l *Lane) {
 		b.free = append(b.free, l.index)
 	} else {
 		b.table.hidden.Add(^uint64(0))
+		l.memory.counters.moveTo(&b.lanes[0].counters)
 	}
 }
 

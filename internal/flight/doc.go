@@ -6,14 +6,15 @@
 //
 // Each rank of a job has a part of the job's memory, which only it writes:
 //
-//	part   table   4096   the rank, its process, a clock offset, names, and 24 * 64: marks, a ring
-//	       lane    4096   messages, of all groups
-//	       lane    4096   calls of the first group
-//	       lane    4096   calls of another group
+//	part   table    4096   the rank, its process, a clock offset, names, and 24 * 64: marks, a ring
+//	       lane     5120   messages, of all groups
+//	       lane     5120   calls of the first group
+//	       lane     5120   calls of another group
 //	       ...
 //
-//	lane   head     256   the group
-//	       records   60 * 64, a ring
+//	lane   head      256   the group
+//	       records    60 * 64, a ring
+//	       counters   24 * 40, by collective
 //
 // The number of lanes follows from the length of the part. Every group that a rank is in takes a
 // lane for itself, so that each lane of calls has one writer at a time, and a busy group does not
@@ -36,6 +37,22 @@
 // The monotonic clock is that of all processes of the machine. The offset to the time of day is
 // read once by each rank, and differs between ranks by the time between two readings of clocks. So
 // [ReadAll] uses one rank's offset for all: times of different ranks are exactly comparable.
+//
+// # Counters
+//
+// A rank that counts its calls adds each to the counter of its collective when it ends. The index
+// of a counter is that of the collective's name; names from 24 on, and those that found the table
+// full, share the one with the index 0:
+//
+//	 0  calls     8   that have ended
+//	 8  failures  8   of these, those that returned an error
+//	16  bytes     8   of the others: of the longer one of the rank's input and output
+//	24  duration  8   in nanoseconds
+//	32  waiting   8   the part of it in which the rank waited for others
+//
+// Each word is stored atomically, and a reader may see a call in some of them. When a group takes
+// the lane of another one, that one's counters are added to those of the lane of messages, so that
+// the sum over a rank never falls.
 //
 // # Memory order
 //

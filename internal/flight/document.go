@@ -34,6 +34,9 @@ type Rank struct {
 	Groups   []GroupCalls `json:"groups"`
 	Messages []Message    `json:"messages"` // of all groups
 	Marks    []Mark       `json:"marks,omitzero"`
+
+	// Counters are those of groups that the rank has left, whose memory other groups have taken.
+	Counters []Counter `json:"counters,omitzero"`
 }
 
 // GroupCalls is the calls of one rank on one group, the oldest first.
@@ -44,6 +47,8 @@ type GroupCalls struct {
 	Size  int    `json:"size"`
 	Left  bool   `json:"left,omitzero"` // the rank has closed the group
 	Calls []Call `json:"calls"`
+
+	Counters []Counter `json:"counters,omitzero"` // of all calls, by collective, if they were counted
 }
 
 // Call is one collective call. One that is StateStarting has a number only. One that is

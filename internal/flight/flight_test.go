@@ -138,7 +138,7 @@ func TestTornRecord(t *testing.T) {
 // Groups take lanes until none is free, then those of closed groups, then the heap.
 func TestLanes(t *testing.T) {
 	b, part := newBook(t)
-	lanes := make([]Lane, PartBytes(2)/pageBytes-2+1)
+	lanes := make([]Lane, (PartBytes(2)-pageBytes)/laneBytes) // more than those beside that of messages
 	for i := range lanes {
 		b.Open(&lanes[i], Group{ID: uint64(i), Name: fmt.Sprint("group ", i), Size: 2})
 		lanes[i].Begin(1, 0, i, "", false)
@@ -162,6 +162,51 @@ func TestLanes(t *testing.T) {
 	b.Open(&next, Group{ID: 99, Name: "next", Size: 2})
 	if g := read(t, part).Groups[3]; g.Name != "next" || g.Left || len(g.Calls) != 0 {
 		t.Errorf("a group in a closed one's lane: %+v", g)
+	}
+}
+
+// Counters are by group and collective. Those without a place of their own share one, and those of
+// a group whose lane another one takes, or that has none, stay with the rank.
+func TestCounters(t *testing.T) {
+	b, part := newBook(t)
+	lanes := make([]Lane, (PartBytes(2)-pageBytes)/laneBytes)
+	for i := range lanes {
+		b.Open(&lanes[i], Group{ID: uint64(i), Size: 2})
+	}
+	reduce, barrier := b.NewWhat("all_reduce", "float32", "sum", "ring"), b.NewWhat("barrier", "", "", "")
+	for i := range laneCounters {
+		b.name(fmt.Sprint("name ", i))
+	}
+	late := b.NewWhat("scan", "", "", "")
+	first, hidden := &lanes[0], &lanes[len(lanes)-1]
+	for _, c := range []Counter{
+		{Calls: 1, Bytes: 4, Duration: 3 * time.Second, Waiting: 2 * time.Second},
+		{Calls: 1, Failures: 1, Bytes: 8, Duration: 5, Waiting: 1},
+	} {
+		first.Count(reduce, c)
+		hidden.Count(barrier, c)
+	}
+	first.Count(late, Counter{Calls: 1, Bytes: 16})
+	sum := Counter{Collective: "all_reduce", Calls: 2, Failures: 1, Bytes: 12, Duration: 3*time.Second + 5, Waiting: 2*time.Second + 1}
+	other := Counter{Collective: "other", Calls: 1, Bytes: 16}
+	r := read(t, part)
+	if want := []Counter{other, sum}; !reflect.DeepEqual(r.Groups[0].Counters, want) || r.Groups[1].Counters != nil || r.Counters != nil {
+		t.Errorf("%+v, %+v, %+v", r.Groups[0].Counters, r.Groups[1].Counters, r.Counters)
+	}
+
+	b.Close(first)
+	if r := read(t, part); len(r.Groups[0].Counters) != 2 || r.Counters != nil {
+		t.Errorf("a closed group: %+v, %+v", r.Groups[0].Counters, r.Counters)
+	}
+	var next Lane
+	b.Open(&next, Group{ID: 99, Size: 2})
+	b.Close(hidden)
+	b.Close(hidden)
+	r = read(t, part)
+	sumOfHidden := sum
+	sumOfHidden.Collective = "barrier"
+	if want := []Counter{other, sum, sumOfHidden}; !reflect.DeepEqual(r.Counters, want) || r.Groups[0].Counters != nil {
+		t.Errorf("after the lane was taken: %+v, %+v", r.Counters, r.Groups[0].Counters)
 	}
 }
 
@@ -319,6 +364,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		l.End(true)
 		b.EndMessage(b.BeginMessage(&l, what, 1, 2, 3, "x", true), true)
 		b.Mark(&l, labels[n%3], 1)
+		l.Count(what, Counter{Calls: 1})
 	}); allocated != 0 {
 		t.Errorf("%v allocations", allocated)
 	}
@@ -331,6 +377,7 @@ func TestDocument(t *testing.T) {
 	b.Open(&l, Group{ID: 1, Size: 2, Rank: 1})
 	l.Begin(1, b.NewWhat("broadcast", "int8", "", "tree").WithRoot(0), 3, "x", true)
 	l.End(true)
+	l.Count(b.NewWhat("broadcast", "", "", ""), Counter{Calls: 1, Bytes: 3, Duration: time.Second, Waiting: time.Millisecond})
 	b.BeginMessage(&l, b.NewWhat("send", "int8", "", ""), 0, 0, 1, "", true)
 	b.Mark(&l, "backward", 7)
 	d := &Document{Version: Version, Job: "job-1", Size: 2, Writer: "rank 1", Written: time.Now().UTC(), Ranks: []Rank{read(t, part)}}

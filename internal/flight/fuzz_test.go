@@ -18,6 +18,7 @@ func FuzzRead(f *testing.F) {
 		l.End(true)
 		b.EndMessage(b.BeginMessage(&l, b.NewWhat("send", "int8", "", ""), 1, 2, 3, "", true), false)
 		b.Mark(&l, "mark", int(n))
+		l.Count(b.NewWhat("all_reduce", "", "", ""), Counter{Calls: 1, Bytes: n, Duration: 3, Waiting: 2})
 	}
 	f.Add(uint(0), []byte{})
 	f.Add(uint(32), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})

@@ -12,12 +12,16 @@ const (
 	pageBytes   = 4 << 10
 	recordBytes = 64
 	nameBytes   = 32
+	laneBytes   = 5 << 10
 	laneHead    = 256
 	laneText    = 192
 )
 
 // LaneRecords is the number of records that a lane keeps.
-const LaneRecords = (pageBytes - laneHead) / recordBytes
+const LaneRecords = 60
+
+// laneCounters is the number of counters of a lane.
+const laneCounters = 24
 
 // MarkRecords is the number of marks that a part keeps, beside its table.
 const MarkRecords = 24
@@ -25,15 +29,15 @@ const MarkRecords = 24
 // maxNames is the number of names in a part's table. The name with the index 0 is empty.
 const maxNames = (pageBytes - 128 - MarkRecords*recordBytes) / nameBytes
 
-// magic is the first word of a part that a rank writes to: GFLIGHT2 in little-endian order. It
+// magic is the first word of a part that a rank writes to: GFLIGHT3 in little-endian order. It
 // changes with the format.
-const magic = 0x32544847494c4647
+const magic = 0x33544847494c4647
 
-// PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 64 KiB have
-// lanes for messages and 14 groups. With more than 8 ranks the parts of all ranks share 512 KiB,
-// but none is shorter than 16 KiB: lanes for messages and 2 groups.
+// PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 80 KiB have
+// lanes for messages and 14 groups. With more than 8 ranks the parts of all ranks share 640 KiB,
+// but none is shorter than 20 KiB: lanes for messages and 2 groups.
 func PartBytes(ranks int) int {
-	return min(max(128/ranks, 4), 16) * pageBytes
+	return min(max(160/ranks, 5), 20) * pageBytes
 }
 
 // table is the first page of a part.
@@ -60,6 +64,9 @@ type laneMemory struct {
 	_       [laneHead - laneText - 6*8]byte
 	name    [laneText / 8]atomic.Uint64
 	records [LaneRecords]record
+
+	counters counters // of the messages' lane: those of groups that have no lane any more
+	_        [laneBytes - laneHead - LaneRecords*recordBytes - laneCounters*5*8]byte
 }
 
 // record is one call, message or mark. Its head is a sequence lock. Readers load its words

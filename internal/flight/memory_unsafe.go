@@ -6,8 +6,8 @@ import "unsafe"
 // to 8 bytes.
 func layout(part []byte) (t *table, lanes []laneMemory, ok bool) {
 	base := unsafe.Pointer(unsafe.SliceData(part))
-	if len(part) < 2*pageBytes || uintptr(base)%8 != 0 {
+	if len(part) < pageBytes+laneBytes || uintptr(base)%8 != 0 {
 		return nil, nil, false
 	}
-	return (*table)(base), unsafe.Slice((*laneMemory)(unsafe.Add(base, pageBytes)), len(part)/pageBytes-1), true
+	return (*table)(base), unsafe.Slice((*laneMemory)(unsafe.Add(base, pageBytes)), (len(part)-pageBytes)/laneBytes), true
 }

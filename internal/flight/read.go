@@ -39,6 +39,7 @@ func readPart(part []byte, c *Clock) (r Rank, ok bool) {
 	for i := range p.names {
 		p.names[i] = loadText(t.names[i][:])
 	}
+	r.Counters = p.counters(&lanes[0].counters)
 
 	r.Groups, r.Messages = []GroupCalls{}, []Message{}
 	r.Rank, r.PID, r.Hidden = int(uint32(t.rank.Load())), int(uint32(t.pid.Load())), int(uint32(t.hidden.Load()))
@@ -109,6 +110,7 @@ func (p reading) group(m *laneMemory) (g GroupCalls, ok bool) {
 				g.Calls = append(g.Calls, c)
 			}
 		}
+		g.Counters = p.counters(&m.counters)
 		if m.edition.Load() == edition {
 			if g.Rank >= g.Size {
 				return g, false // another program has overwritten it

@@ -46,7 +46,7 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 8
+	headerVersion = 9
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224

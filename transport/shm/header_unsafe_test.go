@@ -58,7 +58,7 @@ func TestHeaderSaysWhatIsWrong(t *testing.T) {
 	for want, spoil := range map[string]func(b []byte){
 		`begins with "ELFELFEL"`:   func(b []byte) { copy(b, "ELFELFEL") },
 		"byte order is 0x04030201": func(b []byte) { binary.NativeEndian.PutUint32(b[8:], 0x04030201) },
-		"version 9, this program":  func(b []byte) { le.PutUint32(b[12:], 9) },
+		"version 99, this program": func(b []byte) { le.PutUint32(b[12:], 99) },
 		"pages of 5000 bytes":      func(b []byte) { le.PutUint64(b[16:], 5000) },
 		fmt.Sprintf("pages of %d bytes, this process pages of %d", 2*h.page, h.page): func(b []byte) { le.PutUint64(b[16:], uint64(2*h.page)) },
 		"corrupt: 0 ranks":                         func(b []byte) { le.PutUint64(b[24:], 0) },

@@ -203,3 +203,19 @@ func TestStoppedAfterItsSleep(t *testing.T) {
 		blames(1, "gives up") // any member of the circle would do
 	}
 }
+
+// A wait for a message tells how long it took, unless the message was there.
+func TestAfterWait(t *testing.T) {
+	r := NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, NewGoroutines(2)), 0, nil, false)
+	require.NoError(t, r.Begin(&transport.Arrival{Ctx: context.Background(), Seq: 1}))
+	var waits []time.Duration
+	r.AfterWait(func(waited time.Duration) { waits = append(waits, waited) })
+	var word interleave.Uint64
+	word.Store(1)
+	require.NoError(t, r.AwaitMessage(&word, 1, 1))
+	require.Empty(t, waits)
+	r.isClosed.Store(true)
+	require.ErrorIs(t, r.AwaitMessage(&word, 2, 1), transport.ErrClosed)
+	require.Len(t, waits, 1)
+	require.Positive(t, waits[0])
+}

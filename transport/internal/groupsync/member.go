@@ -29,6 +29,7 @@ type Member struct {
 	deadline    deadline
 	home        home
 	beforeSleep func(waited time.Duration) // nil: nobody wants to know
+	afterWait   func(waited time.Duration) // likewise
 
 	isClosed interleave.Bool
 	gaveUp   interleave.Bool  // its P2P shows a wait that it gave up, unless it waits again
@@ -66,6 +67,11 @@ func (r *Member) BeforeSleep(f func(waited time.Duration)) {
 		r.beforeSleep = f
 	}
 }
+
+// AfterWait sets what a wait for a message or a round calls when it ends, unless what it waits for
+// was there at once, with how long it took. It is for the goroutine of the calls, before the first
+// of them.
+func (r *Member) AfterWait(f func(waited time.Duration)) { r.afterWait = f }
 
 // Size returns the number of ranks.
 func (r *Member) Size() int { return len(r.group.states) }

@@ -80,7 +80,13 @@ func (r *Member) isVoid(i interruption, who int, why purpose) bool {
 
 // AwaitMessage is await for the counters of message streams and rounds.
 func (r *Member) AwaitMessage(word *interleave.Uint64, target uint64, peer int) error {
-	return r.await(word, target, peer, forMessage)
+	if r.afterWait == nil || word.Load() >= target {
+		return r.await(word, target, peer, forMessage)
+	}
+	began := clock()
+	err := r.await(word, target, peer, forMessage)
+	r.afterWait(clock() - began)
+	return err
 }
 
 // WakeWaiter wakes rank if it sleeps and waits for this rank. The caller must already have stored

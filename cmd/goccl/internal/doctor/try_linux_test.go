@@ -93,5 +93,5 @@ func TestProcessesWithoutMemory(t *testing.T) {
 	require.Equal(t, Note, job.Verdict)
 	require.Equal(t, "a job", job.Name)
 	require.Equal(t, "not tried: 8.0 MiB of memory are available", job.Says)
-	require.Equal(t, "free more than 16.3 MiB", job.Do)
+	require.Equal(t, "free more than 16.4 MiB", job.Do)
 }
