@@ -56,10 +56,9 @@ type rank struct {
 
 	groups   rankGroups
 	shortage string           // of what it had too little when it was killed, or ""
-	isNear   bool             // its groups were near their memory limit, of which the launcher has warned
 	result   launchenv.Result // of a rank of another node
 
-	files   [2]*rankFile
+	files   [2]*os.File // of Directory or Tee
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until isFinished
 	reading sync.WaitGroup
@@ -144,11 +143,4 @@ func (l *launcher) prepare() (err error) {
 		}
 	}
 	return l.openOutputs()
-}
-
-// warn tells the user something about a rank, or -1.
-func (l *launcher) warn(rank int, text string) {
-	if l.Warn != nil {
-		l.Warn(Warning{l.nodes.job, l.restart, rank, text})
-	}
 }

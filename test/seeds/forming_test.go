@@ -67,8 +67,8 @@ func TestNobodyWaitsForWhoGivesUpWhereGroupsForm(t *testing.T) {
 	}
 }
 
-// A rank that stops at any step at which a group forms is named by the timeout of those that wait
-// for it, and gets theirs.
+// A rank that stops at any step at which a group forms is named, and no other one, by the timeout of
+// those that wait for it, and gets theirs.
 func TestStalledRankIsNamedWhereGroupsForm(t *testing.T) {
 	const stalled, ranks = 1, 3
 	for name, form := range formings {
@@ -101,7 +101,7 @@ func TestStalledRankIsNamedWhereGroupsForm(t *testing.T) {
 				for rank, err := range errs {
 					_, isAborted := errors.AsType[*transport.AbortedError](err) // by a member that has timed out
 					late, ok := errors.AsType[*transport.TimeoutError](err)
-					isNamed := ok && slices.Contains(slices.Concat(late.Missing, late.Behind), stalled)
+					isNamed := ok && slices.Equal(slices.Concat(late.Missing, late.Behind), []int{stalled})
 					if err != nil && !isAborted && !isNamed {
 						t.Errorf("step %d, rank %d: %v", step, rank, err)
 					}

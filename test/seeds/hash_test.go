@@ -10,15 +10,15 @@ import (
 
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
-	"departures": 0xe886fc839c6af637,
-	"orders":     0xd86c8a5381380776,
-	"programs":   0xa502e01072ced1e8,
-	"faults":     0x6bf1260f7eb21e18,
-	"operators":  0xcad8fffde469731a,
-	"spawn":      0x7136a828ccceb61c,
-	"training":   0x8c8893c0f00d8a07,
-	"processes":  0x54e67298a7654f04,
-	"bugs":       0x23096e9eaa0595e5,
+	"departures": 0x3f76df13d3000ee8,
+	"orders":     0xeb3cf87e54253faa,
+	"programs":   0x9e0140b85e64a08c,
+	"faults":     0x28768b277f04de46,
+	"operators":  0x63ceafac0aa81265,
+	"spawn":      0x9c4277e6e577a7ef,
+	"training":   0x73ebc8b194666817,
+	"processes":  0x4386377fdc805f36,
+	"bugs":       0xb4611e612c993527,
 	"packets":    0xbd44c783b02382d4,
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 
 	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launchenv"
@@ -21,30 +20,26 @@ type nodeFlags struct {
 
 // check checks the flags. usage is a command that is right.
 func (f *nodeFlags) check(usage string) error {
-	host, text, err := net.SplitHostPort(f.Endpoint)
-	port, noPort := strconv.ParseUint(text, 10, 16)
-	isEndpoint := errors.Join(err, noPort) == nil && port > 0 && host != "" && !net.ParseIP(host).IsUnspecified()
-
-	switch {
-	case f.Nodes < 1 || f.Nodes > launcher.MaxRanks:
-		return fmt.Errorf("--nnodes %d: want 1 or more, up to %d", f.Nodes, launcher.MaxRanks)
+	switch _, port, err := net.SplitHostPort(f.Endpoint); {
+	case f.Nodes < 1:
+		return fmt.Errorf("--nnodes %d: want 1 or more", f.Nodes)
 	case f.NodeRank < 0 || f.NodeRank >= f.Nodes:
 		return fmt.Errorf("--node-rank %d: want the number of this node among --nnodes %d, from 0 to %d", f.NodeRank, f.Nodes, f.Nodes-1)
 	case f.Nodes > 1 && f.Endpoint == "":
 		return errors.New("--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, as in " + usage)
-	case f.Nodes > 1 && !isEndpoint:
+	case f.Nodes > 1 && (err != nil || port == "" || port == "0"):
 		return fmt.Errorf("--rdzv-endpoint %s: want HOST:PORT, as in %s", f.Endpoint, usage)
 	}
 	return nil
 }
 
 // nodes returns this node among the others. It warns if anybody can join them.
-func (f *nodeFlags) nodes(log *runLog) (launcher.Nodes, error) {
+func (f *nodeFlags) nodes(stderr stderr) (launcher.Nodes, error) {
 	n := launcher.Nodes{Count: f.Nodes, Rank: f.NodeRank, Endpoint: f.Endpoint}
 	if n.Count == 1 {
 		return n, nil
 	}
-	n.Note = log.note
+	n.Note = func(text string) { _, _ = fmt.Fprintf(stderr, "goccl: %s\n", text) } // it is only a hint
 	var err error
 	if n.Wrap, err = handshake.WrapBy(os.Getenv(launchenv.CertificatesVariable)); err != nil {
 		return n, err
@@ -53,7 +48,7 @@ func (f *nodeFlags) nodes(log *runLog) (launcher.Nodes, error) {
 	switch n.Secret, err = launchenv.ReadSecret(os.Getenv); {
 	case err != nil || n.Secret != "":
 	case launchenv.IsOpen(os.Getenv):
-		log.warn(launcher.Warning{Rank: -1, Text: fmt.Sprintf("GOCCL_SECRET=none: whoever reaches %s may join the job", n.Endpoint)})
+		_, err = fmt.Fprintf(stderr, "goccl: warning: GOCCL_SECRET=none: whoever reaches %s may join the job\n", n.Endpoint)
 	case !n.IsLoopback():
 		err = errors.New("--nnodes: without a secret, whoever reaches a node could join; " + launchenv.SecretRemedy)
 	}

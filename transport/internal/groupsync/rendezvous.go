@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/goccl/goccl/internal/interleave"
@@ -56,15 +55,24 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 }
 
 // Rendezvous forms groups of ranks that are goroutines. Its zero value is ready to use.
+//
+// It has no lock: a rank that is stopped in it would keep others from coming, and these would be
+// taken for the ones that are late.
 type Rendezvous struct {
-	mu   interleave.Mutex
-	open map[uint64][]*meeting // by number; groups of one number have no member in common
+	open interleave.Pointer[[]*meeting] // immutable; groups of one number have no member in common
 }
 
-// meeting is a group for which it still waits for members.
+// meeting is a group that its members come to.
 type meeting struct {
+	number  uint64
 	members []int
-	seats   []transport.Endpoint // by rank; nil if the member has come or will not come
+	seats   []seat // by rank
+}
+
+// seat is the endpoint of a member.
+type seat struct {
+	transport.Endpoint
+	isTaken interleave.Bool // the member has come or will not come
 }
 
 // Group implements transport.Groups for a rank. The first member to come forms the endpoints
@@ -76,82 +84,105 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	if err != nil {
 		return nil, err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-
-	open := v.open[number]
-	i := slices.IndexFunc(open, func(m *meeting) bool { return slices.Contains(m.members, r.rank) })
-	if i < 0 {
-		i, open = len(open), append(open, &meeting{slices.Clone(members), form(len(members))})
-	}
-	m := open[i]
+	m := v.meetingOf(r.rank, number, members, form)
 	if !slices.Equal(m.members, members) {
 		return nil, fmt.Errorf("group %d: rank %d passed the members %v, another rank %v: all members must pass the same", number, r.rank, members, m.members)
 	}
-	hasCome := func(rank int) bool { return m.seats[rank] == nil }
+	ep := &m.seats[rank]
 	switch {
-	case hasCome(rank) && r.isClosed.Load(): // CloseSeats has closed the seat
+	case ep.isTaken.CompareAndSwap(false, true):
+		v.dropFull()
+	case r.isClosed.Load(): // CloseSeats has closed the seat
 		return nil, transport.ErrClosed
-	case hasCome(rank):
+	default:
 		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
 	}
+
+	// It looks at the group only now: FailSeats passes over this seat, or the rank finds the failure.
 	err = transport.ContextError(ctx)
 	if err == nil || errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		// Nobody waits here: after its deadline the join that follows says who is missing.
-		err = r.CheckMembers(members, hasCome)
+		err = r.CheckMembers(members, func(rank int) bool { return m.seats[rank].isTaken.Load() })
 	}
-	ep := m.seats[rank]
-	m.seats[rank] = nil
-	v.dropFull(number, open)
 	if err != nil {
 		ep.Fail(&transport.Failure{Kind: transport.FailureAborted, By: rank, Text: err.Error(), Cause: err})
 		_ = ep.Close() // err is the error to report
 		return nil, err
 	}
-	return ep, nil
+	return ep.Endpoint, nil
+}
+
+// meetingOf returns the group with a number that a rank is a member of. The first to come makes it.
+func (v *Rendezvous) meetingOf(rank int, number uint64, members []int, form func(ranks int) []transport.Endpoint) *meeting {
+	var made *meeting
+	for {
+		open, all := v.load()
+		for _, m := range all {
+			if m.number == number && slices.Contains(m.members, rank) {
+				return m
+			}
+		}
+
+		if made == nil {
+			made = &meeting{number: number, members: slices.Clone(members), seats: make([]seat, len(members))}
+			for i, ep := range form(len(members)) {
+				made.seats[i].Endpoint = ep
+			}
+		}
+		if further := append(slices.Clone(all), made); v.open.CompareAndSwap(open, &further) {
+			return made
+		}
+	}
+}
+
+// load returns the groups that members come to, and the word's value.
+func (v *Rendezvous) load() (open *[]*meeting, all []*meeting) {
+	if open = v.open.Load(); open != nil {
+		all = *open
+	}
+	return open, all
 }
 
 // CloseSeats closes the seats that rank has not taken. Its caller is the rank, which has left its
 // group.
 func (v *Rendezvous) CloseSeats(rank int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, number := range slices.Sorted(maps.Keys(v.open)) {
-		open := v.open[number]
-		for _, m := range open {
-			if i := slices.Index(m.members, rank); i >= 0 && m.seats[i] != nil {
-				_ = m.seats[i].Close()
-				m.seats[i] = nil
-			}
+	_, all := v.load()
+	for _, m := range all {
+		if i := slices.Index(m.members, rank); i >= 0 && m.seats[i].isTaken.CompareAndSwap(false, true) {
+			_ = m.seats[i].Close()
 		}
-		v.dropFull(number, open)
 	}
+	v.dropFull()
 }
 
 // FailSeats fails the groups for which it still waits for members: the group that they are made of
 // has failed, and who comes from now on gives up.
 func (v *Rendezvous) FailSeats() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, number := range slices.Sorted(maps.Keys(v.open)) {
-		for _, m := range v.open[number] {
-			i := slices.IndexFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
+	_, all := v.load()
+	for _, m := range all {
+		if i := m.free(); i >= 0 {
 			m.seats[i].Fail(&transport.Failure{Kind: transport.FailureAborted, By: i, Text: errOuterFailed.Error(), Cause: errOuterFailed})
 		}
 	}
 }
 
-// dropFull drops those of the groups with a number that wait for no members any more.
-func (v *Rendezvous) dropFull(number uint64, open []*meeting) {
-	open = slices.DeleteFunc(open, func(m *meeting) bool {
-		return !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
-	})
-	switch {
-	case len(open) == 0:
-		delete(v.open, number)
-	case v.open == nil:
-		v.open = map[uint64][]*meeting{number: open}
-	default:
-		v.open[number] = open
+// free returns the first member that may still come, -1 if there is none.
+func (m *meeting) free() int {
+	for i := range m.seats {
+		if !m.seats[i].isTaken.Load() {
+			return i
+		}
+	}
+	return -1
+}
+
+// dropFull drops the groups that wait for no members any more.
+func (v *Rendezvous) dropFull() {
+	for {
+		open, all := v.load()
+		rest := slices.DeleteFunc(slices.Clone(all), func(m *meeting) bool { return m.free() < 0 })
+		if len(rest) == len(all) || v.open.CompareAndSwap(open, &rest) {
+			return
+		}
 	}
 }
