@@ -72,6 +72,7 @@ type manifest struct {
 			Spec struct {
 				Subdomain  string
 				Containers []struct {
+					Command      []string
 					Args         []string
 					Env          []struct{ Name, Value string }
 					VolumeMounts []struct {
