@@ -22,7 +22,7 @@ func TestStoppedInARing(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{3, 4, 6}[i%3]
 			victim := random.IntN(ranks)
-			p := part{Config: yamlFor(ranks), Timeout: 500 * time.Millisecond, Scene: "ring", Seed: random.Uint64(), Victim: victim, Talks: true}
+			p := part{Config: yamlFor(ranks), Timeout: patience / 2, Scene: "ring", Seed: random.Uint64(), Victim: victim, Talks: true}
 			j := start(t, ranks, p, nil)
 			v := j.ranks[victim]
 			v.await("ring", 1+random.IntN(10))
@@ -60,7 +60,7 @@ func (p *part) ring(at func(string), _ *result) error {
 			n = 1 << 18 // more than all slots between two ranks hold
 		}
 		at("ring")
-		if _, err := dist.SendRecv(make([]float32, n), before, make([]float32, n), next, 0); err != nil {
+		if _, err := dist.SendRecv(make([]float32, n), before, make([]float32, n), next, 0, dist.WithCallTimeout(time.Second)); err != nil {
 			at("late")
 			if _, failed := os.Stdin.Read(make([]byte, 1)); failed != nil {
 				panic(failed)
