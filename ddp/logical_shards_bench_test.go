@@ -26,7 +26,7 @@ func BenchmarkLogicalShards(b *testing.B) {
 		{"demo", []int{64*512 + 512, 512*256 + 256, 256*10 + 10}, 2500 * time.Microsecond},
 		{"resnet50", resnet50(), compute},
 	} {
-		for _, c := range [][2]int{{2, 2}, {2, 8}, {4, 4}, {4, 16}, {3, 8}, {2, 6}} {
+		for _, c := range [][2]int{{2, 2}, {2, 8}, {4, 4}, {4, 16}, {8, 8}, {8, 32}, {3, 8}, {2, 6}} {
 			b.Run(fmt.Sprintf("%s/ranks=%d/shards=%d", model.name, c[0], c[1]), func(b *testing.B) {
 				errs := spawn(b, c[0], func(rank int) error {
 					return compareShards(b, rank, c[0], c[1], model.lengths, model.compute)
