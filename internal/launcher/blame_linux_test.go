@@ -271,8 +271,8 @@ func hang() *Spec { return testJob(4, "blame", "sleep", "return it", "barrier") 
 // A rank's files have all of its stacks, and the error has where it was.
 func TestStacksInFiles(t *testing.T) {
 	for name, set := range map[string]func(*Spec, string){
-		"instead": func(j *Spec, dir string) { j.Directory = dir },
-		"beside":  func(j *Spec, dir string) { j.Tee = dir },
+		"instead": func(j *Spec, dir string) { j.Files.Directory = dir },
+		"beside":  func(j *Spec, dir string) { j.Files = Files{Directory: dir, Beside: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, dir := hang(), t.TempDir()

@@ -34,7 +34,7 @@
 // Both processes are started with a name that Reexecuted recognises, so a program that runs jobs
 // must call Reexecuted first.
 //
-// Output goes through the launcher line by line, also to files if Spec.Tee names a directory, or
+// Output goes through the launcher line by line, also to files if Spec.Files names a directory, or
 // only to files. A line without an end is shown after a second. The last lines of a rank and the
 // message of a crash are kept for the error of the job.
 //

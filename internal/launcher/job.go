@@ -37,11 +37,8 @@ type Spec struct {
 	Timestamps bool
 	// Quiet omits the output of all ranks except rank 0.
 	Quiet bool
-	// Directory, unless empty, replaces Stdout and Stderr: the output of each rank goes to new files
-	// there, rank-0.out and rank-0.err.
-	Directory string
-	// Tee, unless empty, is a Directory beside Stdout and Stderr.
-	Tee string
+	// Files get the ranks' output.
+	Files Files
 	// Flight, unless empty, is the directory for the flight recorders of the ranks if the job fails.
 	Flight string
 	// Nodes is this node among those of the job; Ranks are those of this node.
@@ -51,9 +48,32 @@ type Spec struct {
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel
 	// never receives any.
 	Signals <-chan os.Signal
+	// Warn, if not nil, is called with what the user should know while the job runs, also
+	// concurrently.
+	Warn func(Warning)
 	// OwnsChildren: this program starts no other processes. On Linux, orphans of the ranks that become
 	// its children are then waited for while the job runs.
 	OwnsChildren bool
+}
+
+// Files are files for the output of ranks.
+type Files struct {
+	// Directory, unless empty, gets new files of each rank, rank-0.out and rank-0.err.
+	Directory string
+	// Beside: Stdout and Stderr get the output as well. Then output that cannot be written is a
+	// Warning instead of an error.
+	Beside bool
+	// Bytes, unless 0, is the size at which a file becomes rank-0.out.1, and a new one follows. Few of
+	// them remain.
+	Bytes int64
+}
+
+// Warning is a remark on a job that runs.
+type Warning struct {
+	Job     string // its name
+	Restart int    // how often it had started before
+	Rank    int    // that it is about, or -1
+	Text    string
 }
 
 // Restarts is how often a job that fails starts anew, all its ranks. On nodes other than the first,

@@ -80,8 +80,8 @@ type stream struct {
 	pause   time.Duration // after which an incomplete line is shown; 0: never
 	timer   *time.Timer   // of the pause; nil at first
 	out     *output       // nil: not shown
-	tee     *os.File      // nil: shown only
-	teeErr  error         // the first of tee; later output is dropped
+	file    *rankFile     // nil: shown only
+	fileErr error         // of file; later output is dropped
 	prefix  string
 	stamped bool   // lines start with the time
 	rest    []byte // an incomplete line
@@ -104,8 +104,8 @@ func (s *stream) write(p []byte) {
 		s.timer.Reset(s.pause)
 	}
 
-	if s.tee != nil && s.teeErr == nil {
-		_, s.teeErr = s.tee.Write(p)
+	if s.file != nil && s.fileErr == nil {
+		s.fileErr = s.file.write(p)
 	}
 	s.split(p)
 }

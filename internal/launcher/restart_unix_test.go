@@ -77,7 +77,7 @@ func TestRestart(t *testing.T) {
 	}}
 	job := testJob(2, "unlucky", "2")
 	out := screen.New()
-	job.Stdout, job.Tee = out, filepath.Join(t.TempDir(), "tee")
+	job.Stdout, job.Files = out, Files{Directory: filepath.Join(t.TempDir(), "tee"), Beside: true}
 	outcome, earlier, err := limits.Run(t.Context(), job)
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, noticed)
@@ -94,7 +94,7 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, []string{
 		"[1] 0 0 /" + base + "\n", "[1] 1 1 /" + base + ".1\n", "[1] 2 2 /" + base + ".2\n",
 	}, lines)
-	last, err := os.ReadFile(filepath.Join(job.Tee, "restart-2", "rank-1.out"))
+	last, err := os.ReadFile(filepath.Join(job.Files.Directory, "restart-2", "rank-1.out"))
 	require.NoError(t, err)
 	require.Equal(t, "2 2 /"+base+".2\n", string(last))
 	for _, dir := range reportDirectories(base + "*") {

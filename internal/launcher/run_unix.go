@@ -58,7 +58,7 @@ type rank struct {
 	shortage string           // of what it had too little when it was killed, or ""
 	result   launchenv.Result // of a rank of another node
 
-	files   [2]*os.File // of Directory or Tee
+	files   [2]*rankFile
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until isFinished
 	reading sync.WaitGroup
@@ -143,4 +143,11 @@ func (l *launcher) prepare() (err error) {
 		}
 	}
 	return l.openOutputs()
+}
+
+// warn tells the user something about a rank, or -1.
+func (l *launcher) warn(rank int, text string) {
+	if l.Warn != nil {
+		l.Warn(Warning{l.nodes.job, l.restart, rank, text})
+	}
 }

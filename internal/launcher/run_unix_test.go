@@ -250,7 +250,7 @@ func TestQuietFailure(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "run")
 	job := testJob(2, "cat")
-	job.Directory = dir
+	job.Files.Directory = dir
 	out, stderr := run(t, job)
 	require.Empty(t, out.String()+stderr.String())
 	for name, want := range map[string]string{"rank-0.out": `read "", <nil>`, "rank-1.out": `read "", <nil>`, "rank-0.err": "", "rank-1.err": ""} {
@@ -270,7 +270,7 @@ func TestDirectory(t *testing.T) {
 
 	fifo, open := gate(t)
 	job = testJob(2, "failing", fifo)
-	job.Directory = t.TempDir()
+	job.Files.Directory = t.TempDir()
 	r := start(job)
 	open()
 	require.Equal(t, "line 11", r.failure(t).Output[9])
@@ -280,7 +280,7 @@ func TestDirectory(t *testing.T) {
 func TestTee(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "run")
 	job := testJob(2, "cat")
-	job.Tee, job.Timestamps = dir, true
+	job.Files, job.Timestamps = Files{Directory: dir, Beside: true}, true
 	out, stderr := run(t, job)
 	require.Empty(t, stderr.String())
 	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} \[0\] read "", <nil>$`, out.String())
@@ -292,23 +292,35 @@ func TestTee(t *testing.T) {
 	var refused *RefusedError
 	require.ErrorAs(t, runError(job), &refused)
 	require.ErrorIs(t, refused, os.ErrExist)
+}
 
-	// A file that cannot be written is an error of a job that succeeds otherwise, and does not stop
-	// its output.
-	f, err := os.Create(filepath.Join(dir, "closed"))
+// A file that cannot be written does not stop the output that is shown beside it: the launcher warns
+// once. In place of that output it is an error of a job that succeeds otherwise.
+func TestLostFiles(t *testing.T) {
+	f, err := newFile(filepath.Join(t.TempDir(), "closed"))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
+	job := testJob(2, "cat")
 	var shown bytes.Buffer
 	both := newOutput(new(cursor), &shown)
 	l := &launcher{Spec: job, attempt: newAttempt(&Restarts{}), failure: failure{seen: -1}, ranks: make([]rank, 2), outputs: [2]*output{both, both}}
 	require.NoError(t, l.jobError())
 	s := &l.ranks[1].streams[0]
-	s.out, s.tee = both, f
+	var lost []error
+	s.out, s.file = both, &rankFile{File: f, lose: func(err error) { lost = append(lost, err) }}
 	s.write([]byte("one\n"))
 	s.write([]byte("two\n"))
 	require.Equal(t, "one\ntwo\n", shown.String())
+	require.NoError(t, l.jobError())
+	require.Len(t, lost, 2, "it is tried again")
+	require.ErrorIs(t, lost[1], os.ErrClosed)
+
+	s.file.lose = nil
+	s.write([]byte("three\n"))
+	s.write([]byte("four\n"))
+	require.Equal(t, "one\ntwo\nthree\nfour\n", shown.String())
 	require.ErrorIs(t, l.jobError(), os.ErrClosed)
-	require.ErrorContains(t, l.jobError(), "--tee: ")
+	require.ErrorContains(t, l.jobError(), "--output: ")
 
 	// Beside a rank that fails it is an error as well.
 	l.failure = failure{seen: 1, cause: CauseFailed, blamed: []int{1}}

@@ -37,7 +37,7 @@ type nodeFacts struct {
 
 // examineNodes examines this node beside others, and reports what all have found, by node.
 func (c *doctorCommand) examineNodes(ctx context.Context, stderr stderr, report func(doctor.Finding)) error {
-	n, err := c.nodes(stderr)
+	n, err := c.nodes(&runLog{text: stderr})
 	if err != nil {
 		return usageError{err}
 	}

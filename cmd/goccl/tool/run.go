@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launcher"
 )
@@ -30,9 +32,11 @@ type runCommand struct {
 	Pin        pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
 	NoPrefix   bool          `help:"Show lines without the rank that wrote them."`
 	Timestamps bool          `help:"Start each line with the time at which it came."`
-	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only."`
+	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only, and no last line of the job."`
 	Output     string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
-	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
+	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well. Files that cannot be written are a warning."`
+	Rotate     ccl.ByteSize  `placeholder:"SIZE" help:"Begin a new file of --output or --tee after SIZE bytes, such as 100MiB. The full ones are DIR/rank-0.out.1, the latest, to .3."`
+	LogFormat  string        `name:"log-format" aliases:"log_format" enum:"text,json" default:"text" placeholder:"text" help:"Write what goccl run itself says, on standard error, as text, or as lines of json with time, level, msg, job, attempt, node and rank. What ranks write stays as it is."`
 	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
 	Report     string        `placeholder:"FILE" help:"Write a report of the job to FILE, as JSON: of each rank the exit status or signal, the wall time, the transport, and why it failed."`
 	Restarts   int           `name:"max-restarts" aliases:"max_restarts" placeholder:"N" help:"If the job fails, start all ranks anew, up to N times, after a pause that grows. Not if it would only fail again: a program or a configuration that is wrong, or one that ends with status 2. Of several nodes, node 0 decides."`
@@ -124,6 +128,8 @@ func (c *runCommand) Validate() error {
 		return errors.New("--output shows no lines: it excludes --quiet, --no-prefix and --timestamps")
 	case c.Output != "" && c.Tee != "":
 		return errors.New("--output shows no lines and --tee does: give one of them")
+	case c.Rotate > 0 && c.Output == "" && c.Tee == "":
+		return errors.New("--rotate: there are no files without --output or --tee")
 	// Restarts.
 	case c.Restarts < 0:
 		return fmt.Errorf("--max-restarts %d: want 0 or more", c.Restarts)
@@ -184,25 +190,38 @@ func (c *runCommand) hinted(err error) error {
 	return err
 }
 
-// Run starts the ranks, and returns when all have ended.
-func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) error {
-	args := c.program()
+// Run starts the ranks, and returns when all have ended. It shows its error itself.
+func (c *runCommand) Run(ctx context.Context, app *kong.Context, stdout io.Writer, stderr stderr) error {
 	if c.Hosts != nil {
 		return c.elsewhere(ctx)
 	}
 
+	log, begun := c.newRunLog(app, stderr), time.Now()
+	outcome, restarts, err := c.launch(ctx, log, stdout, stderr)
+	err = advised(err)
+	log.end(outcome, restarts, time.Since(begun), err)
+	if err != nil {
+		return shownError{err}
+	}
+	return nil
+}
+
+// launch starts the ranks, and returns how the last start has ended and how often all have started
+// anew.
+func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, stderr stderr) (*launcher.Outcome, int, error) {
+	args := c.program()
 	variables, err := c.variables()
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 
-	nodes, err := c.nodes(stderr)
+	nodes, err := c.nodes(log)
 	if err != nil {
-		return usageError{err}
+		return nil, 0, usageError{err}
 	}
 	file, err := launcher.Find(args[0])
 	if err != nil {
-		return c.hinted(err)
+		return nil, 0, c.hinted(err)
 	}
 	signals := make(chan os.Signal, 16)
 	for _, s := range launcher.Signals {
@@ -214,7 +233,7 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 	environment := os.Environ()
 	if c.Flight != "" {
 		if c.Flight, err = filepath.Abs(c.Flight); err != nil { // ranks may change their directory
-			return err
+			return nil, 0, err
 		}
 		const variable = "GOCCL_FLIGHT="
 		environment = slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, variable) })
@@ -235,12 +254,12 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 		NoPrefix:    c.NoPrefix,
 		Timestamps:  c.Timestamps,
 		Quiet:       c.Quiet,
-		Directory:   c.Output,
-		Tee:         c.Tee,
+		Files:       launcher.Files{Directory: cmp.Or(c.Output, c.Tee), Beside: c.Tee != "", Bytes: int64(c.Rotate)},
 		Flight:      c.Flight,
 		Nodes:       nodes,
 		Memory:      memory,
 		Signals:     signals,
+		Warn:        log.warn,
 
 		OwnsChildren: true,
 	}
@@ -249,18 +268,16 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr) e
 	}
 	report, err := createReport(c.Report)
 	if err != nil {
-		return usageError{err}
+		return nil, 0, usageError{err}
 	}
-	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: func(failed launcher.Attempt, number int, pause time.Duration) {
-		fmt.Fprintf(stderr, "goccl: %v\ngoccl: restart %d in %v\n", failed.Err, number, pause.Round(time.Millisecond))
-	}}
+	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: log.restart}
 	outcome, earlier, err := restarts.Run(ctx, &job)
 
 	if pin, few := errors.AsType[*launcher.PinError](err); few {
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}
 	if err == nil && outcome.Warning != "" {
-		_, err = fmt.Fprintf(stderr, "goccl: warning: %s\n", outcome.Warning)
+		log.warn(launcher.Warning{Job: outcome.Job, Restart: len(earlier), Rank: -1, Text: outcome.Warning})
 	}
-	return errors.Join(err, report.write(&job, outcome, earlier, err))
+	return outcome, len(earlier), errors.Join(err, report.write(&job, outcome, earlier, err))
 }

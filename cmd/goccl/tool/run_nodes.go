@@ -34,12 +34,12 @@ func (f *nodeFlags) check(usage string) error {
 }
 
 // nodes returns this node among the others. It warns if anybody can join them.
-func (f *nodeFlags) nodes(stderr stderr) (launcher.Nodes, error) {
+func (f *nodeFlags) nodes(log *runLog) (launcher.Nodes, error) {
 	n := launcher.Nodes{Count: f.Nodes, Rank: f.NodeRank, Endpoint: f.Endpoint}
 	if n.Count == 1 {
 		return n, nil
 	}
-	n.Note = func(text string) { _, _ = fmt.Fprintf(stderr, "goccl: %s\n", text) } // it is only a hint
+	n.Note = log.note
 	var err error
 	if n.Wrap, err = handshake.WrapBy(os.Getenv(launchenv.CertificatesVariable)); err != nil {
 		return n, err
@@ -48,7 +48,7 @@ func (f *nodeFlags) nodes(stderr stderr) (launcher.Nodes, error) {
 	switch n.Secret, err = launchenv.ReadSecret(os.Getenv); {
 	case err != nil || n.Secret != "":
 	case launchenv.IsOpen(os.Getenv):
-		_, err = fmt.Fprintf(stderr, "goccl: warning: GOCCL_SECRET=none: whoever reaches %s may join the job\n", n.Endpoint)
+		log.warn(launcher.Warning{Rank: -1, Text: fmt.Sprintf("GOCCL_SECRET=none: whoever reaches %s may join the job", n.Endpoint)})
 	case !n.IsLoopback():
 		err = errors.New("--nnodes: without a secret, whoever reaches a node could join; " + launchenv.SecretRemedy)
 	}

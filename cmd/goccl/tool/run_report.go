@@ -89,10 +89,7 @@ func newRunReport(job *launcher.Spec, outcome *launcher.Outcome, err error) *run
 	r := &runReport{Version: 1, Program: job.Program, Args: job.Args, Verdict: verdictOK, Ranks: []rankReport{}}
 	ended, _ := errors.AsType[*launcher.EndedError](err)
 	if err != nil {
-		r.Verdict, r.Exit, r.Error = verdictFailed, 1, err.Error()
-		if status := interface{ ExitCode() int }(nil); errors.As(err, &status) {
-			r.Exit = status.ExitCode()
-		}
+		r.Verdict, r.Exit, r.Error = verdictFailed, statusOf(err), err.Error()
 	}
 
 	if ended != nil {

@@ -124,7 +124,7 @@ func TestRunReportOfRestarts(t *testing.T) {
 	require.Equal(t, verdictFailed, r.Earlier[0].Verdict)
 	require.Equal(t, 137, r.Earlier[0].Exit)
 	require.Len(t, r.Earlier[0].Ranks, 2)
-	require.Regexp(t, `(?s)^goccl: (rank|all ranks) .*\ngoccl: restart 1 in \d+ms\n$`, stderr)
+	require.Regexp(t, `(?s)^goccl: (rank|all ranks) .*\ngoccl: restart 1 in \d+ms\ngoccl: the job ran for [0-9.]+m?s, with 1 restart: status 0\n$`, stderr)
 }
 
 // A configuration that does not load, or that ranks do not share, is not restarted.

@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (status int) {
 	if err == nil {
 		err = call.Run()
 	}
+	if shown, ok := errors.AsType[shownError](err); ok {
+		return statusOf(shown.error)
+	}
 	if usage, ok := errors.AsType[*kong.ParseError](err); ok {
 		err = usageError{withMeant(usage)}
 	}
