@@ -54,23 +54,43 @@ func MemoryLimit(root, process string) Limit {
 func MemoryFree(root string) Limit {
 	h := host{root, Self}
 	return h.tightest("memory", func(dir string, version int) Limit {
-		l, usage, inactive := h.memoryLimit(dir, version), "memory.current", "inactive_file "
-		if version == 1 {
-			usage, inactive = "memory.usage_in_bytes", "total_inactive_file "
+		l := h.memoryLimit(dir, version)
+		if l.Value > 0 {
+			l.Value = max(1, l.Value-h.memoryUse(dir, version))
 		}
-		if l.Value == 0 {
-			return l
-		}
-
-		used := number(h.contents(filepath.Join(dir, usage)))
-		for line := range strings.Lines(h.contents(filepath.Join(dir, "memory.stat"))) {
-			if cached, found := strings.CutPrefix(line, inactive); found {
-				used -= number(cached)
-			}
-		}
-		l.Value = max(1, l.Value-used)
 		return l
 	})
+}
+
+// MemoryUse returns of the memory limits of a process's control groups the one that is nearest, and
+// how much is in use there, in bytes, as MemoryFree counts it. For root see CPUQuota, for the
+// process MemoryLimit.
+func MemoryUse(root, process string) (nearest Limit, used float64) {
+	h := host{root, process}
+	h.tightest("memory", func(dir string, version int) (free Limit) {
+		l, n := h.memoryLimit(dir, version), h.memoryUse(dir, version)
+		if l.Value > 0 && n/l.Value > used/max(1, nearest.Value) {
+			nearest, used = l, n
+		}
+		return free
+	})
+	return nearest, used
+}
+
+// memoryUse returns the memory that a control group uses, without cached files that give way.
+func (h host) memoryUse(dir string, version int) float64 {
+	usage, inactive := "memory.current", "inactive_file "
+	if version == 1 {
+		usage, inactive = "memory.usage_in_bytes", "total_inactive_file "
+	}
+
+	used := number(h.contents(filepath.Join(dir, usage)))
+	for line := range strings.Lines(h.contents(filepath.Join(dir, "memory.stat"))) {
+		if cached, found := strings.CutPrefix(line, inactive); found {
+			used -= number(cached)
+		}
+	}
+	return used
 }
 
 // ProcessesFree returns how many processes and threads the control groups of this process allow

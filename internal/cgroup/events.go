@@ -13,6 +13,8 @@ var (
 	OutOfMemory = Event{"memory", "memory.oom_control", "memory.events", "oom_kill "}
 	// OutOfProcesses is a process or thread that a group had no room for.
 	OutOfProcesses = Event{"pids", "pids.events", "pids.events", "max "}
+	// OutOfTime is a period in which a group was stopped, since it had used up its CPU quota.
+	OutOfTime = Event{"cpu", "cpu.stat", "cpu.stat", "nr_throttled "}
 )
 
 // Counts returns how often the event has come in the control groups of a process and their visible

@@ -107,7 +107,7 @@ func init() {
 
 func TestHeadlines(t *testing.T) {
 	for _, c := range []struct{ way, want string }{
-		{"few files", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: too many open files`},
+		{"few files", `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1; raise ulimit -n\n.*\n.*: too many open files`},
 		{"small files", `^rank 0 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: file too large \(see ulimit -f\)`},
 		{"timeout", `^rank 1 \(pid \d+\) has another configuration than the others: the job failed after `},
 		{"everywhere", `^(all ranks|ranks .*) failed alike: the job failed after `},
@@ -212,7 +212,7 @@ func TestTooFewFiles(t *testing.T) {
 		if strings.Contains(e.Error(), "no such file") { // it could join
 			continue
 		}
-		require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1\n.*\n.*: this process can open no file in /dev/shm: too many open files \(see ulimit -n\)\n`, e.Error())
+		require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after \S+: exit status 1; raise ulimit -n\n.*\n.*: this process can open no file in /dev/shm: too many open files \(see ulimit -n\)\n`, e.Error())
 		return
 	}
 	t.Error("five descriptors are enough")

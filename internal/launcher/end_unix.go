@@ -173,8 +173,14 @@ func (l *launcher) jobError() error {
 			}
 		}
 
-		switch how := e.Ranks[e.First].How() + strings.Join(e.Crash, ""); {
+		how := e.Ranks[e.First].How() + strings.Join(e.Crash, "")
+		switch {
 		case e.Shortage != "":
+		case e.Cause == CauseSilent && l.isHere(e.First):
+			e.Shortage = f.before.describeQuota("")
+		case strings.Contains(e.CauseOf(e.First), "too many open files"):
+			e.Shortage = "; raise ulimit -n"
+		// Crashes of a runtime.
 		case strings.Contains(how, "pthread_create failed"):
 			e.Shortage = raiseProcesses
 		case strings.Contains(how, "SIGXCPU"):

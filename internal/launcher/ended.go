@@ -256,7 +256,7 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("%s failed alike: the job failed after %v%s", who, after, e.Shortage)
 	// Ranks that waited.
 	case CauseSilent:
-		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
+		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v%s", who, was, after, e.Shortage)
 	case CauseCircle:
 		return fmt.Sprintf("%s waited for each other: the job failed after %v", who, after)
 	case CauseDeadlock:

@@ -56,6 +56,7 @@ type rank struct {
 
 	groups   rankGroups
 	shortage string           // of what it had too little when it was killed, or ""
+	isNear   bool             // its groups were near their memory limit, of which the launcher has warned
 	result   launchenv.Result // of a rank of another node
 
 	files   [2]*rankFile

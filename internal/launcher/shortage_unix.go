@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -21,6 +22,7 @@ type shortages map[string]float64
 func countShortages(root string) shortages {
 	counts := cgroup.OutOfMemory.Counts(root, cgroup.Self)
 	maps.Copy(counts, cgroup.OutOfProcesses.Counts(root, cgroup.Self))
+	maps.Copy(counts, cgroup.OutOfTime.Counts(root, cgroup.Self))
 	return counts
 }
 
@@ -41,6 +43,57 @@ func (l *launcher) noteGroups(root string) {
 			r.groups = rankGroups{text, cgroup.OutOfMemory.Counts(root, process), cgroup.MemoryLimit(root, process)}
 		}
 	}
+}
+
+// nearLimit is the share of a memory limit from which the launcher warns.
+const nearLimit = 0.9
+
+// warnOfMemory warns once of control groups of ranks that are near their memory limit, and names
+// the rank that has the most.
+func (l *launcher) warnOfMemory(root string) {
+	groups := make(map[string][]int)
+	for i := range l.ranks {
+		if r := &l.ranks[i]; r.running && !r.isNear {
+			groups[r.groups.names] = append(groups[r.groups.names], i)
+		}
+	}
+
+	for names, ranks := range groups {
+		process := cgroup.Self
+		if names != "" {
+			process = strconv.Itoa(l.ranks[ranks[0]].PID)
+		}
+		limit, used := cgroup.MemoryUse(root, process)
+		if limit.File == "" || used < nearLimit*limit.Value {
+			continue
+		}
+
+		largest, most := ranks[0], 0.0
+		for _, i := range ranks {
+			l.ranks[i].isNear = true
+			if has := l.ranks[i].memory(root); has > most {
+				largest, most = i, has
+			}
+		}
+		l.warn(largest, fmt.Sprintf("the control group uses %.0f of its %.0f MiB of memory (%s), rank %d (pid %d) the most, %.0f MiB: at the limit the kernel kills a process",
+			used/(1<<20), limit.Value/(1<<20), limit.File, largest, l.ranks[largest].PID, most/(1<<20)))
+	}
+}
+
+// memory returns the memory that the processes of a rank have, in bytes, shared memory included.
+func (r *rank) memory(root string) (sum float64) {
+	pids := processesOf(r.PID)
+	if pids == nil {
+		pids = []int{r.PID}
+	}
+	for _, pid := range pids {
+		var size, resident float64
+		text, _ := os.ReadFile(fmt.Sprintf("%s/proc/%d/statm", root, pid)) // it may have ended
+		if _, err := fmt.Sscan(string(text), &size, &resident); err == nil {
+			sum += resident * float64(os.Getpagesize())
+		}
+	}
+	return sum
 }
 
 // describe says whether a rank may have been killed since the memory of its control groups ran out.
@@ -90,6 +143,18 @@ func (before shortages) describe(root string, isKilled bool) string {
 
 	if isKilled {
 		return "; if nobody has killed it, see dmesg, and the memory.events of its control group"
+	}
+	return ""
+}
+
+// describeQuota says how often the control groups had used up their CPU time since then, for which
+// others may have waited in vain, or "".
+func (before shortages) describeQuota(root string) string {
+	quota := cgroup.CPUQuota(root)
+	for file, n := range cgroup.OutOfTime.Counts(root, cgroup.Self) {
+		if n > before[file] && filepath.Dir(file) == filepath.Dir(quota.File) {
+			return fmt.Sprintf("; the control group was out of CPU time %.0f times: its quota is %.4g cores (%s)", n-before[file], quota.Value, quota.File)
+		}
 	}
 	return ""
 }

@@ -54,6 +54,7 @@ func (l *launcher) watch(ctx context.Context) {
 		case <-beats.C:
 			l.pulse.beat(time.Now())
 			l.noteGroups("")
+			l.warnOfMemory("")
 			l.reapOrphans()
 		case <-l.flight.next:
 			l.lookForFlight()

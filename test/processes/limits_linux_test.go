@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +31,15 @@ func init() { // they know each other
 			}
 		}
 	}
+	ways["much-memory"] = func([]float32) error {
+		for all := [][]byte(nil); usedIn(os.Getenv(groupVariable)) < nearGroup*94/100; {
+			all = append(all, make([]byte, 1<<20))
+			for i := range all[len(all)-1] {
+				all[len(all)-1][i] = 1
+			}
+		}
+		select {} // until the test has seen the warning
+	}
 	ways["threads"] = func([]float32) error {
 		if dir := os.Getenv(groupVariable); dir != "" {
 			if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(fmt.Sprint(os.Getpid())), 0o600); err != nil {
@@ -42,6 +53,31 @@ func init() { // they know each other
 			}()
 		}
 	}
+}
+
+// nearGroup is the memory limit of a group that a rank nears, in bytes.
+const nearGroup = 256 << 20
+
+// usedIn returns the memory that a control group uses, in bytes, without the files that it can give back.
+func usedIn(dir string) (used int) {
+	for file, pattern := range map[string]string{
+		"memory.current": `^(\d+)`, "memory.usage_in_bytes": `^(\d+)`, "memory.stat": `(?m)^(?:total_)?inactive_file (\d+)$`,
+	} {
+		text, _ := os.ReadFile(filepath.Join(dir, file)) // of version 1 or 2
+		found := regexp.MustCompile(pattern).FindAllSubmatch(text, -1)
+		if len(found) == 0 {
+			continue
+		}
+		n, err := strconv.Atoi(string(found[len(found)-1][1]))
+		if err != nil {
+			panic(err)
+		}
+		if file == "memory.stat" {
+			n = -n
+		}
+		used += n
+	}
+	return used
 }
 
 // limitFiles allows this process no more files than are open.
@@ -131,5 +167,36 @@ func TestFewProcesses(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// goccl run warns of a rank that nears the memory limit of the job's control group, before the kernel kills it.
+func TestNearMemoryLimit(t *testing.T) {
+	c := exec.Command(buildTool(t), "run", "-n", fmt.Sprint(failingRanks), program(t))
+	c.Env = append(clean(os.Environ()), failingVariable+"=much-memory 2 3", "GOMAXPROCS=2")
+	dir := inGroup(t, c, "memory", fmt.Sprint(nearGroup))
+	c.Env = append(c.Env, groupVariable+"="+dir)
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hung := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	defer hung.Stop()
+	want := regexp.MustCompile(`^goccl: warning: the control group uses \d+ of its 256 MiB of memory \(/sys/fs/cgroup/\S+\), rank 2 \(pid \d+\) the most, \d+ MiB: at the limit the kernel kills a process$`)
+	var lines []string
+	for in := bufio.NewScanner(stderr); in.Scan(); {
+		if lines = append(lines, in.Text()); strings.HasPrefix(in.Text(), "goccl: warning: ") {
+			_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
+		}
+	}
+	if err := c.Wait(); c.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) || killedIn(t, dir) > 0 {
+		t.Errorf("%v, %d ranks were killed for memory: %q", err, killedIn(t, dir), lines)
+	}
+	isWarning := func(line string) bool { return strings.HasPrefix(line, "goccl: warning: ") }
+	if i := slices.IndexFunc(lines, isWarning); i != 0 || !want.MatchString(lines[0]) || slices.ContainsFunc(lines[1:], isWarning) {
+		t.Errorf("want one warning, %v: %q", want, lines)
 	}
 }

@@ -49,7 +49,7 @@ var allOutcomes = []outcome{
 		nil, 137, "rank 2, status -9: ", lost, "memory", "268435456"},
 	{"threads", "rank 2 (pid …) was the first to fail, after …: exit status 2",
 		[]string{"runtime…thread…"}, 2, "rank 2, status 2: ", lost, "pids", "100"},
-	{"files", "rank 2 (pid …) was the first to fail, after …: exit status 1",
+	{"files", "rank 2 (pid …) was the first to fail, after …: exit status 1; raise ulimit -n",
 		[]string{"too many open files"}, 1, few, few, "", ""},
 	{"another timeout", "rank 2 (pid …) has another configuration than the others: the job failed after …",
 		[]string{configured}, 1, configured, configured, "", ""},

@@ -137,6 +137,13 @@ func (h host) memory() Finding {
 	if l := cgroup.MemoryLimit(h.root, cgroup.Self); l.File != "" {
 		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included; %s free in control groups", Amount(l.Value), l.File, Amount(cgroup.MemoryFree(h.root).Value))
 	}
+	killed := 0.0 // those of a group are among its parent's
+	for _, n := range cgroup.OutOfMemory.Counts(h.root, cgroup.Self) {
+		killed = max(killed, n)
+	}
+	if killed > 0 {
+		f.Says += fmt.Sprintf("; %.0f processes of the control groups were killed at a limit", killed)
+	}
 	return f
 }
 

@@ -150,3 +150,15 @@ func TestLauncher(t *testing.T) {
 	require.Contains(t, f.Says, "only 2 of them are on this node")
 	require.Contains(t, f.Do, "transport/mpi")
 }
+
+// Processes that were killed at a memory limit are counted, each once.
+func TestKilledForMemory(t *testing.T) {
+	root := prepared(t, map[string]string{
+		"/proc/self/cgroup":              "0::/a\n",
+		"/proc/self/mountinfo":           "30 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"/sys/fs/cgroup/memory.events":   "oom 9\noom_kill 3\n",
+		"/sys/fs/cgroup/a/memory.events": "oom 9\noom_kill 2\n",
+	})
+	require.Contains(t, host{root}.memory().Says, "; 3 processes of the control groups were killed at a limit")
+	require.NotContains(t, host{t.TempDir()}.memory().Says, "killed")
+}
