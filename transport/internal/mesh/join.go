@@ -218,10 +218,7 @@ func (j *joining) newMesh(t *table) *Mesh {
 
 // dial dials a lane of a rank below this one.
 func (j *joining) dial(ctx context.Context, t *table, rank, lane int) (net.Conn, error) {
-	address := t.Members[rank].Address
-	if rank == 0 {
-		address = j.root // where this rank has reached it
-	}
+	address := j.addressOf(t.Members[rank])
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	for {
@@ -231,6 +228,19 @@ func (j *joining) dial(ctx context.Context, t *table, rank, lane int) (net.Conn,
 			return conn, err
 		}
 	}
+}
+
+// addressOf returns where this rank reaches another one: rank 0 as before, and those that listen at
+// all addresses on rank 0's host.
+func (j *joining) addressOf(m *member) string {
+	host, port, _ := net.SplitHostPort(m.Address)
+	switch root, _, _ := net.SplitHostPort(j.root); {
+	case m.Rank == 0:
+		return j.root
+	case net.ParseIP(host).IsUnspecified():
+		host = root
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // accept makes a connection a lane of the mesh, and returns how many lanes that adds. A rank that

@@ -112,8 +112,11 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 			err = fmt.Errorf("%w; %w", end, err)
 		}
 	} else if root, err = j.reach(ctx); err == nil {
-		address := root.LocalAddr().(*net.TCPAddr)
-		if l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: address.IP, Zone: address.Zone}); err != nil {
+		at := *root.LocalAddr().(*net.TCPAddr)
+		if at.Port = 0; at.IP.IsLoopback() && !j.IsLoopback {
+			at = net.TCPAddr{} // only ranks of rank 0's host reach it there
+		}
+		if l, err = net.ListenTCP("tcp", &at); err != nil {
 			_ = root.Close() // rank 0 notices
 		}
 	}

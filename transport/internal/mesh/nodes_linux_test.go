@@ -204,6 +204,19 @@ func TestNodesByHand(t *testing.T) {
 	}
 }
 
+// TestNodesNameOfLoopback has a node whose own name stands for an address of loopback, as Debian installs
+// it: its ranks reach rank 0 by that, and the other nodes reach them nevertheless.
+func TestNodesNameOfLoopback(t *testing.T) {
+	nodes := makeNodes(t, 2)
+	hosts := filepath.Join("/etc/netns", nodes[0].name, "hosts")
+	require.NoError(t, os.WriteFile(hosts, []byte("127.0.0.1 localhost\n127.0.1.1 "+nodes[0].name+"\n"), 0o644))
+	outs, errs := runByHand(t, nodes, variables{"MASTER_ADDR": nodes[0].name, "TEST_MESH_LIMIT": "20s"})
+	for rank, out := range outs {
+		require.NoError(t, errs[rank], out)
+		require.Contains(t, out, " at "+nodes[rank/2].v4)
+	}
+}
+
 // TestNodesOfTorchrun starts two agents, in both kinds of rendezvous. In the static one, and in c10d
 // of later versions, MASTER_PORT is the agent's store.
 func TestNodesOfTorchrun(t *testing.T) {
