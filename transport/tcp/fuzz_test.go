@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +31,7 @@ func (a *arriving) read(to [][]byte) (n int, err error) {
 }
 
 func (a *arriving) write([][]byte) (int, error) { return 0, nil }
-func (a *arriving) bind(*atomic.Bool)           {}
+func (a *arriving) bind(*peer)                  {}
 func (a *arriving) awaitRoom()                  {}
 func (a *arriving) close() error                { return nil }
 

@@ -17,8 +17,8 @@ type socket interface {
 	read(to [][]byte) (n int, err error)
 	// write writes as much as there is room for.
 	write(from [][]byte) (n int, err error)
-	// bind says where it stands whether something is left to write. It comes first.
-	bind(queue *atomic.Bool)
+	// bind says of which process it is. It comes first.
+	bind(p *peer)
 	// awaitRoom makes the waiter wait for room now, once.
 	awaitRoom()
 	close() error
@@ -31,6 +31,7 @@ type peer struct {
 	pool   *packet.Pool
 
 	in    inbound
+	ended atomic.Bool           // nothing more is read
 	probe net.Conn              // nothing is sent by it; nil: there is none
 	lost  atomic.Pointer[error] // the error of the probe
 
@@ -190,7 +191,6 @@ type inbound struct {
 	first    [packet.PlacedBytes]byte // the packet, if it is placed
 
 	pieces [3][]byte
-	ended  bool
 }
 
 // errProcessEnded is the error of a connection that the other process's system has closed.
@@ -198,12 +198,11 @@ var errProcessEnded = errors.New("its connection has ended")
 
 // receive delivers packets that have arrived. ended is an error, once, when no more can come.
 func (p *peer) receive(r packet.Receiver) (found bool, ended error) {
-	in := &p.in
-	if in.ended {
+	if p.ended.Load() {
 		return false, nil
 	}
 	if err := p.lost.Load(); err != nil {
-		in.ended = true
+		p.ended.Store(true)
 		return false, *err
 	}
 
@@ -217,9 +216,9 @@ func (p *peer) receive(r packet.Receiver) (found bool, ended error) {
 
 		switch {
 		case err != nil:
-			in.ended = true
+			p.ended.Store(true)
 			return found, err
-		case n == 0 || !in.wantsMore():
+		case n == 0 || !p.in.wantsMore():
 			return found, nil
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -124,8 +123,8 @@ func (s *anySocket) write(from [][]byte) (n int, err error) {
 	return len(b), nil
 }
 
-func (s *anySocket) bind(*atomic.Bool) {}
-func (s *anySocket) awaitRoom()        {}
+func (s *anySocket) bind(*peer) {}
+func (s *anySocket) awaitRoom() {}
 
 func (s *anySocket) close() error {
 	s.mu.Lock()

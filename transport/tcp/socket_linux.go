@@ -33,7 +33,14 @@ func open(rank int, conns []net.Conn) ([]socket, waiter, error) {
 		if r == rank {
 			continue
 		}
-		if sockets[r], err = e.take(r, c.(*net.TCPConn)); err != nil {
+		s := &rawSocket{fd: -1, epoll: e, rank: r}
+		sockets[r], e.sockets[r] = s, s
+		if err = s.take(c.(*net.TCPConn)); err != nil {
+			for _, taken := range e.sockets[:r+1] {
+				if taken != nil {
+					_ = taken.close() // it may have none
+				}
+			}
 			return nil, nil, errors.Join(fmt.Errorf("the connection to rank %d: %w", r, err), e.close())
 		}
 	}
@@ -46,11 +53,27 @@ type rawSocket struct {
 	in, out vector
 	epoll   *epoll
 	rank    int
-	queue   *atomic.Bool // something is left to write
+	peer    *peer
 
 	mu     sync.Mutex // guards the fields below, and what the epoll reports
 	armed  bool
 	closed bool
+}
+
+// take takes a connection out of Go's poller.
+func (s *rawSocket) take(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var dupErr error
+	if err := raw.Control(func(fd uintptr) { s.fd, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || dupErr != nil {
+		return errors.Join(err, os.NewSyscallError("dup", dupErr))
+	}
+	if err := s.epoll.control(s, unix.EPOLL_CTL_ADD, 0); err != nil {
+		return err
+	}
+	return c.Close() // the connection goes on by its other descriptor
 }
 
 func (s *rawSocket) read(to [][]byte) (n int, err error) {
@@ -74,20 +97,21 @@ func (s *rawSocket) write(from [][]byte) (n int, err error) {
 	return 0, os.NewSyscallError("writev", errno)
 }
 
-func (s *rawSocket) bind(queue *atomic.Bool) { s.queue = queue }
+func (s *rawSocket) bind(p *peer) { s.peer = p }
 
 func (s *rawSocket) awaitRoom() { s.arm(true) }
 
-// arm makes the epoll report the socket once, unless it does so already for the same events.
+// arm makes the epoll report the socket once, unless it does so already for the same events. One
+// that has ended it would report all the time.
 func (s *rawSocket) arm(isChanged bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.armed && !isChanged {
+	if s.closed || s.peer.ended.Load() || s.armed && !isChanged {
 		return
 	}
 	s.armed = true
 	events := uint32(unix.EPOLLIN)
-	if s.queue.Load() {
+	if s.peer.hasQueue.Load() {
 		events |= unix.EPOLLOUT
 	}
 	_ = s.epoll.control(s, unix.EPOLL_CTL_MOD, events) // a closed socket is reported by its read
@@ -130,25 +154,6 @@ func newEpoll(n int) (*epoll, error) {
 		return nil, errors.Join(err, e.file.Close())
 	}
 	return e, nil
-}
-
-// take takes a connection out of Go's poller.
-func (e *epoll) take(rank int, c *net.TCPConn) (*rawSocket, error) {
-	s := &rawSocket{fd: -1, epoll: e, rank: rank}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var dupErr error
-	if err := raw.Control(func(fd uintptr) { s.fd, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || dupErr != nil {
-		return nil, errors.Join(err, os.NewSyscallError("dup", dupErr))
-	}
-
-	e.sockets[rank] = s
-	if err := e.control(s, unix.EPOLL_CTL_ADD, 0); err != nil {
-		return nil, err
-	}
-	return s, c.Close() // the connection goes on by its other descriptor
 }
 
 // control makes the epoll report events of a socket, once.

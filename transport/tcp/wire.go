@@ -70,7 +70,7 @@ func newWire(rank int, conns [][]net.Conn, silence time.Duration) (*wire, error)
 	w.waiter = waiter
 	for _, p := range w.others {
 		p.socket = sockets[p.rank]
-		p.socket.bind(&p.hasQueue)
+		p.socket.bind(p)
 		if p.probe != nil {
 			w.probing.Go(func() { w.watchProbe(p) })
 		}
