@@ -287,7 +287,7 @@ func (l *Launchers) exchange(ctx context.Context, value json.RawMessage) ([]json
 	for l.Rank > 0 || slices.ContainsFunc(l.values, isMissing) {
 		select {
 		case m := <-l.messages:
-			if l.Rank > 0 && m.Values != nil {
+			if l.Rank > 0 && len(m.Values) == l.Count {
 				return m.Values, nil
 			}
 			if err := l.note(m); err != nil {
@@ -336,6 +336,8 @@ func (m *nodeMessage) loss() string {
 	switch {
 	case m.Done != nil:
 		return m.Done.Text
+	case m.err == nil:
+		return "its launcher sent a message out of order"
 	case errors.Is(m.err, io.EOF) || errors.Is(m.err, syscall.ECONNRESET) || errors.Is(m.err, syscall.EPIPE):
 		return "its launcher was killed"
 	}

@@ -64,7 +64,12 @@ func (l *launcher) joinNodes(ctx context.Context) error {
 		n.first = []int{0}
 		for node, of := range all {
 			n.hosts[node], n.first = of.Host, append(n.first, n.first[node]+of.Ranks)
+			if of.Ranks < 1 || n.first[node+1] > MaxRanks {
+				err = fmt.Errorf("ranks %d of %d are to be on %s: from 1 to %d are possible on all nodes together", n.first[node], n.first[node+1], connected.describe(node), MaxRanks)
+				break
+			}
 		}
+
 		if err == nil {
 			n.job, l.restart = all[0].Job, all[0].Restart
 		}
@@ -223,10 +228,10 @@ func (l *launcher) handleNode(m nodeMessage) {
 func (l *launcher) noteRanks(node int, m nodeMessage) {
 	m.from.heard, m.from.skew = time.Now(), min(m.from.skew, time.Since(m.Sent))
 	for _, s := range m.Ranks {
-		r := &l.ranks[s.Number]
-		if l.nodeOf(s.Number) != node || r.isFinished {
+		if l.nodeOf(s.Number) != node || l.ranks[s.Number].isFinished {
 			continue
 		}
+		r := &l.ranks[s.Number]
 
 		hadEnded := r.ended
 		r.Rank, r.shortage, r.wasAsked, r.wasStopped, r.isFinished = s.Rank, s.Shortage, s.WasAsked, s.WasStopped, s.IsFinished

@@ -332,3 +332,37 @@ func TestNodesThatDoNotFit(t *testing.T) {
 		})
 	}
 }
+
+// TestMessagesThatNoLauncherSends has a node 1 that knows the secret, or needs none, and is no
+// launcher: node 0 names it, and does not crash.
+func TestMessagesThatNoLauncherSends(t *testing.T) {
+	early := nodeMessage{Watch: true}
+	for text, c := range map[string]struct {
+		first *nodeMessage // in place of the facts
+		facts nodeFacts
+	}{
+		"its launcher sent a message out of order": {first: &early},
+		"ranks 1 of 1 are to be on node 1":         {facts: nodeFacts{Ranks: 0}},
+		"ranks 1 of 0 are to be on node 1":         {facts: nodeFacts{Ranks: -1}},
+		"ranks 1 of 65537 are to be on node 1":     {facts: nodeFacts{Ranks: MaxRanks}},
+		"node 1 (host ?, rank 1) was lost":         {facts: nodeFacts{Ranks: 1, Host: "?"}},
+	} {
+		t.Run(text, func(t *testing.T) {
+			jobs := nodeJobs(t, []int{1, 1}, "stay")
+			first := start(jobs[0])
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			l, err := jobs[1].Nodes.Connect(ctx, "goccl run")
+			require.NoError(t, err)
+			defer l.Close()
+			if c.first != nil {
+				l.send(*c.first)
+			} else if _, err := Exchange(ctx, l, c.facts); err == nil && c.facts.Ranks == 1 {
+				first.out.Await(t, "up", 1)
+				l.send(nodeMessage{Ranks: []rankState{{Number: -1}, {Number: 2}, {Number: 0, IsFinished: true}}})
+				l.GiveUp(errors.New("that was all"))
+			}
+			require.ErrorContains(t, <-first.ended, text)
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 
 	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launchenv"
@@ -20,14 +21,18 @@ type nodeFlags struct {
 
 // check checks the flags. usage is a command that is right.
 func (f *nodeFlags) check(usage string) error {
-	switch _, port, err := net.SplitHostPort(f.Endpoint); {
-	case f.Nodes < 1:
-		return fmt.Errorf("--nnodes %d: want 1 or more", f.Nodes)
+	host, text, err := net.SplitHostPort(f.Endpoint)
+	port, noPort := strconv.ParseUint(text, 10, 16)
+	isEndpoint := errors.Join(err, noPort) == nil && port > 0 && host != "" && !net.ParseIP(host).IsUnspecified()
+
+	switch {
+	case f.Nodes < 1 || f.Nodes > launcher.MaxRanks:
+		return fmt.Errorf("--nnodes %d: want 1 or more, up to %d", f.Nodes, launcher.MaxRanks)
 	case f.NodeRank < 0 || f.NodeRank >= f.Nodes:
 		return fmt.Errorf("--node-rank %d: want the number of this node among --nnodes %d, from 0 to %d", f.NodeRank, f.Nodes, f.Nodes-1)
 	case f.Nodes > 1 && f.Endpoint == "":
 		return errors.New("--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, as in " + usage)
-	case f.Nodes > 1 && (err != nil || port == "" || port == "0"):
+	case f.Nodes > 1 && !isEndpoint:
 		return fmt.Errorf("--rdzv-endpoint %s: want HOST:PORT, as in %s", f.Endpoint, usage)
 	}
 	return nil

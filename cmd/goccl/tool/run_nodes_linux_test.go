@@ -16,11 +16,16 @@ import (
 func TestNodesUsage(t *testing.T) {
 	t.Setenv("GOCCL_SECRET", "")
 	for line, want := range map[string]string{
-		"--nnodes 0 -n 2 true":                                            "--nnodes 0: want 1 or more",
+		"--nnodes 0 -n 2 true":                                            "--nnodes 0: want 1 or more, up to 65536",
 		"--nnodes 2 --node-rank 2 -n 2 true":                              "--node-rank 2: want the number of this node among --nnodes 2, from 0 to 1",
 		"--node-rank 1 -n 2 true":                                         "--node-rank 1: want the number of this node among --nnodes 1, from 0 to 0",
 		"--nnodes 2 -n 2 true":                                            "--rdzv-endpoint is missing: give all nodes a host of node 0 and a port, as in goccl run --nnodes 2 ",
 		"--nnodes 2 --rdzv-endpoint node-a -n 2 true":                     "--rdzv-endpoint node-a: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-endpoint node-a:65536 -n 2 true":               "--rdzv-endpoint node-a:65536: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-endpoint node-a:https -n 2 true":               "--rdzv-endpoint node-a:https: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-endpoint :29500 -n 2 true":                     "--rdzv-endpoint :29500: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-endpoint [::]:29500 -n 2 true":                 "--rdzv-endpoint [::]:29500: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 9000000000 --rdzv-endpoint node-a:29500 -n 2 true":      "--nnodes 9000000000: want 1 or more, up to 65536",
 		"--nnodes 2 --node_rank=1 --rdzv_endpoint node-a:29500 -n 2 true": "--nnodes: without a secret, whoever reaches a node could join; on one node, make one, by\n                (umask 077; head -c 24 ",
 	} {
 		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)
