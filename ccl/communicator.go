@@ -49,6 +49,7 @@ type Option struct {
 	flight   string
 	times    bool
 	metrics  bool
+	observer func(context.Context, ObservedCall) func(ObservedCall)
 }
 
 // WithLogger makes the communicator, and the groups made of it, log to l. Without it the library
@@ -172,14 +173,14 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	}
 
 	o.metrics = o.metrics || e.journal.logs(slog.LevelInfo)
-	if e.size == 1 && !o.metrics && o.recorder == nil {
-		return nil
+	if e.size > 1 || o.metrics || o.recorder != nil {
+		if err := e.records.open(o); err != nil {
+			return err
+		}
 	}
-	if err := e.records.open(o); err != nil {
-		return err
-	}
-	if e.records.recorder.metrics && !e.isLevel {
-		e.measureBy(&e.measured)
+	if r := e.records.recorder; (r != nil && r.metrics || o.observer != nil) && !e.isLevel {
+		e.meter.isOn, e.meter.observer = true, o.observer
+		e.addWaitsTo(&e.meter.waited)
 	}
 	return c.splitByNode(ctx)
 }
@@ -196,6 +197,9 @@ func (o *Option) add(next Option) {
 
 	if next.failures != nil {
 		o.failures = next.failures
+	}
+	if next.observer != nil {
+		o.observer = next.observer
 	}
 	if next.name != "" {
 		o.name, o.global, o.id, o.recorder = next.name, next.global, next.id, next.recorder

@@ -31,8 +31,7 @@ type engine struct {
 	journal  journal
 	holds    holds
 	levels   *levels // nil: all ranks are on one node
-	meter    *meter  // this engine's, or on a level that of the whole group; nil: calls are not measured
-	measured meter
+	meter    meter
 	waiting  interleave.Int64 // goroutines of the program that wait for an asynchronous call
 
 	seq     uint64 // of the last call entered or rejected
@@ -191,7 +190,7 @@ func (e *engine) start(ctx context.Context, coll Collective, opts []CallOption) 
 		return outsideCall(coll, opts, e.holds.unavailable(coll, was))
 	}
 	e.faults.panicOnFaults()
-	if e.meter != nil && !e.isLevel {
+	if e.meter.isOn {
 		e.meter.begin(coll)
 	}
 	if ctx == nil {
@@ -199,6 +198,11 @@ func (e *engine) start(ctx context.Context, coll Collective, opts []CallOption) 
 	}
 	if f := e.failure(); f != nil { // the call ends with it, after its arguments have been checked
 		e.before = f
+	}
+	if e.meter.observer != nil {
+		if err := e.observe(ctx, opts); err != nil {
+			return e.end(e.rejectCall(&arguments{coll: coll}, opts, err))
+		}
 	}
 	return nil
 }
@@ -220,13 +224,20 @@ func (e *engine) end(err error) error {
 	if err != nil {
 		err = e.callError(err)
 	}
-	if e.meter != nil && !e.isLevel {
-		e.records.count(e.meter.coll, e.meter.end(err))
+	if e.meter.isOn {
+		e.meter.end(err)
+		e.records.count(e.meter.coll, e.meter.cost)
+		err = e.observeEnd(err)
 	}
+	e.leave()
+	return err
+}
+
+// leave lets the next call run.
+func (e *engine) leave() {
 	if !e.holds.life.Leave() {
 		_ = e.holds.release(lifetime.Call) // Close has returned already
 	}
-	return err
 }
 
 // reject is for a call that is rejected on this rank, with err. It consumes the call's number, so
@@ -273,10 +284,6 @@ func (c *Communicator) Reject(ctx context.Context, err error) error {
 // step makes a call without its start and its end, or one of several calls between these: it
 // chooses the kernel, synchronises with all ranks, and runs the kernel.
 func (e *engine) step(ctx context.Context, r *request) (err error) {
-	if e.meter != nil && !e.isLevel {
-		e.meter.add(r)
-	}
-
 	if e.size == 1 {
 		return e.alone(ctx, r)
 	}
@@ -299,6 +306,9 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 	e.seq++
 	e.prepare(ctx, r, p)
 	e.stage.inside = true
+	if e.meter.isOn {
+		e.meter.add(r, p.choice.Entry)
+	}
 
 	defer func() {
 		if e.stage.inside {
@@ -336,6 +346,9 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 	}
 
 	e.seq++
+	if e.meter.isOn {
+		e.meter.add(r, "")
+	}
 	out := r.out
 	if r.displs != nil {
 		out = out.Slice(r.displs[0], r.displs[0]+r.in.Len())
@@ -355,9 +368,9 @@ func (e *engine) perform() error {
 	if e.entry.Staged {
 		e.call.putInput(e.ep.Staging(), 0)
 	}
-	began := e.meter.now()
+	began := e.meter.waits.now()
 	role, err := e.ep.Enter(&e.entry)
-	e.meter.endWait(began)
+	e.meter.waits.end(began)
 	if e.regions != nil {
 		if e.memory = e.ep.Memory(); e.memory != nil {
 			e.call.payload = false // the call is in place
@@ -388,9 +401,9 @@ func (e *engine) perform() error {
 		return err
 	}
 
-	began = e.meter.now()
+	began = e.meter.waits.now()
 	err = e.ep.Complete()
-	e.meter.endWait(began)
+	e.meter.waits.end(began)
 	return err
 }
 
@@ -401,9 +414,9 @@ func (e *engine) runClaimed() error {
 		rank, ok := e.ep.Claim()
 		if !ok {
 			e.stage.claiming = false
-			began := e.meter.now()
+			began := e.meter.waits.now()
 			err := e.ep.Release(false)
-			e.meter.endWait(began)
+			e.meter.waits.end(began)
 			return err
 		}
 

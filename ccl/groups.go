@@ -250,7 +250,7 @@ func (c *Communicator) subgroup(
 
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.
 func (c *Communicator) partOf(name string, number uint64, members []int) Option {
-	o := Option{name: name, global: c.globalRanks(members)}
+	o := Option{name: name, global: c.globalRanks(members), observer: c.options.observer}
 	if r := c.engine.records.recorder; len(members) > 1 || r != nil && r.metrics {
 		id := fnv.New64a() // not of the name, in which ranks may have different labels
 		fmt.Fprint(id, c.engine.records.lane.Group(), number, o.global)

@@ -143,7 +143,7 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	const number = ^uint64(0)          // that no call has
 
 	err = comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
-	comm.engine.measureBy(c.engine.meter)
+	comm.engine.addWaitsTo(c.engine.meter.waits)
 	return err
 }
 

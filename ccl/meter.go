@@ -1,22 +1,33 @@
 package ccl
 
 import (
+	"context"
 	"time"
 
 	"github.com/goccl/goccl/internal/flight"
 )
 
-// meter measures the calls of a communicator, one at a time. A nil meter reads no clock.
+// meter measures the calls of a communicator, one at a time, for its counters and its observer.
 //
 // A call waits where it enters, where it completes, and where the transport waits for a message or
-// a round. Calls of a kernel on a level are part of the call of the whole group, whose meter the
-// level has.
+// a round. Calls of a kernel on a level are part of the call of the whole group, whose waits have
+// those of the level.
 type meter struct {
-	coll   Collective
-	bytes  int
-	begun  time.Duration // since origin
-	waited time.Duration
+	isOn     bool
+	observer func(context.Context, ObservedCall) func(ObservedCall)
+	waits    *waits // of the call to which those of this engine belong; nil: nobody measures
+	waited   waits
+
+	coll      Collective
+	algorithm string
+	begun     time.Duration // since origin
+	cost      flight.Counter
+	observed  ObservedCall
+	after     func(ObservedCall)
 }
+
+// waits is how long the current call has waited.
+type waits struct{ total time.Duration }
 
 // begin starts the measurement of a call.
 func (m *meter) begin(coll Collective) {
@@ -28,48 +39,49 @@ func (m *meter) begin(coll Collective) {
 	case collAllToAllLengths:
 		coll = CollAllToAll
 	}
-	*m = meter{coll: coll, begun: time.Since(origin)}
+	m.coll, m.algorithm, m.cost, m.waited.total, m.after = coll, "", flight.Counter{Calls: 1}, 0, nil
+	m.begun = time.Since(origin)
 }
 
-// add adds the buffers of one of the call's steps.
-func (m *meter) add(r *request) {
+// add adds one of the call's steps.
+func (m *meter) add(r *request, algorithm string) {
 	if !r.coll.exchangesLengths() {
-		m.bytes += max(len(r.in.data), len(r.out.data))
+		m.algorithm = algorithm
+		m.cost.Bytes += uint64(max(len(r.in.data), len(r.out.data)))
 	}
 }
 
-// now returns the time since origin, or 0 if m is nil.
-func (m *meter) now() time.Duration {
-	if m == nil {
+// end ends the measurement of a call.
+func (m *meter) end(err error) {
+	m.cost.Duration = time.Since(origin) - m.begun
+	m.cost.Waiting = min(m.waited.total, m.cost.Duration)
+	if err != nil {
+		m.cost.Failures, m.cost.Bytes = 1, 0
+	}
+}
+
+// now returns the time since origin, or 0 if w is nil.
+func (w *waits) now() time.Duration {
+	if w == nil {
 		return 0
 	}
 	return time.Since(origin)
 }
 
-// endWait adds a wait that began at a time of now.
-func (m *meter) endWait(began time.Duration) {
-	if m != nil {
-		m.waited += time.Since(origin) - began
+// end adds a wait that began at a time of now.
+func (w *waits) end(began time.Duration) {
+	if w != nil {
+		w.total += time.Since(origin) - began
 	}
 }
 
-// addWait adds a wait of the transport.
-func (m *meter) addWait(waited time.Duration) { m.waited += waited }
+// add adds a wait of the transport.
+func (w *waits) add(waited time.Duration) { w.total += waited }
 
-// end returns what the call has cost.
-func (m *meter) end(err error) flight.Counter {
-	c := flight.Counter{Calls: 1, Bytes: uint64(m.bytes), Duration: time.Since(origin) - m.begun}
-	c.Waiting = min(m.waited, c.Duration)
-	if err != nil {
-		c.Failures, c.Bytes = 1, 0
-	}
-	return c
-}
-
-// measureBy makes m measure the engine's calls.
-func (e *engine) measureBy(m *meter) {
-	e.meter = m
-	if w, ok := e.ep.(interface{ AfterWait(func(time.Duration)) }); ok && m != nil {
-		w.AfterWait(m.addWait)
+// addWaitsTo adds the waits of the engine's calls to w.
+func (e *engine) addWaitsTo(w *waits) {
+	e.meter.waits = w
+	if t, ok := e.ep.(interface{ AfterWait(func(time.Duration)) }); ok && w != nil {
+		t.AfterWait(w.add)
 	}
 }

@@ -2,6 +2,7 @@ package dist
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -30,6 +31,15 @@ func WithFlight(dir string) InitOption {
 // environment variable GOCCL_METRICS=true.
 func WithMetrics() InitOption {
 	return InitOption{func(o *initOptions) { o.recording = append(o.recording, ccl.WithMetrics()) }}
+}
+
+// ObservedCall is a call of a collective, as an observer sees it.
+type ObservedCall = ccl.ObservedCall
+
+// WithObserver calls before at the begin of each collective call of the rank, with the context of
+// WithContext, and what it returns, unless nil, at the call's end; see ccl.WithObserver.
+func WithObserver(before func(ctx context.Context, call ObservedCall) (after func(ObservedCall))) InitOption {
+	return InitOption{func(o *initOptions) { o.recording = append(o.recording, ccl.WithObserver(before)) }}
 }
 
 // resolveFlight finds the options of the flight recorder and of the counters.

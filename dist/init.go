@@ -31,7 +31,7 @@ type initOptions struct {
 	logger     *slog.Logger
 	ignored    []string
 	flight     string
-	recording  []ccl.Option // of the flight recorder and the counters
+	recording  []ccl.Option // of the flight recorder, the counters and the observer
 }
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
