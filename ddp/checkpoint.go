@@ -20,7 +20,7 @@ import (
 type CheckpointError struct {
 	Path   string
 	Reason string
-	Err    error // the cause: fs.ErrNotExist or *ccl.MismatchError on all ranks, or a *agree.RejectedError
+	Err    error // the cause: fs.ErrNotExist or *ccl.MismatchError on all ranks, or an *agree.RejectedError
 }
 
 func (e *CheckpointError) Error() string {

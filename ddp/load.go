@@ -46,7 +46,7 @@ type Unmatched struct {
 // names that one of both lacks, and says if a shape is transposed. LoadWith allows more.
 //
 // A rank that does not call Load within the group's timeout is a *dist.TimeoutError of the
-// others. For ranks that read, they wait as Save does for the one that writes.
+// others. They wait for ranks that read as long as Save waits for the one that writes.
 //
 // It has the errors of Save within Join, between Ready and Wait, and after the end.
 func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tensor) error {

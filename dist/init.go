@@ -52,11 +52,15 @@ func WithAlgorithm(entry string) InitOption {
 	return InitOption{func(o *initOptions) { o.algorithm = cmp.Or(entry, o.algorithm) }}
 }
 
-// WithTransport overrides defaults.transport: "auto", "local", which connects
-// goroutines of one process, "shm", which connects processes of one node that a launcher
-// has started, "mpi", which connects those of an MPI launcher if the program imports
-// github.com/goccl/goccl/transport/mpi, or the name of another transport that the program
-// links (see transport.Provider). The empty name is ignored.
+// WithTransport overrides defaults.transport. The empty name is ignored. The others are
+//
+//   - "auto": see InitProcessGroup
+//   - "local": goroutines of one process
+//   - "shm": processes of one node that a launcher has started
+//   - "tcp": those of one or several nodes
+//   - "mpi": those of an MPI launcher, if the program imports
+//     github.com/goccl/goccl/transport/mpi
+//   - that of another transport that the program links: see transport.Provider
 func WithTransport(name string) InitOption {
 	return InitOption{func(o *initOptions) { o.transport = cmp.Or(name, o.transport) }}
 }

@@ -74,8 +74,8 @@ type Rank struct {
 	// Value is what the rank gave to Return, as JSON; nil if it returned nothing. Infinities and
 	// NaN are strings, see Return.
 	Value json.RawMessage
-	// Err is nil if the process ended with status 0, and is no pipe that hides a failure. Otherwise it
-	// says how the process ended and, as far as that is known, why.
+	// Err is nil if the process ended with status 0 and hides no failure, as a pipe of a shell can.
+	// Otherwise it says how the process ended and, as far as that is known, why.
 	Err error
 }
 

@@ -24,5 +24,5 @@
 // Mistakes, ranks that are late and ranks that have died are found while ranks enter, as in every
 // call. From there until the library returns nothing interrupts a rank: no context, no timeout, no
 // Abort. A rank that dies in that time leaves the others in the library, until the launcher ends
-// the job. docs/guides/clusters.md says what which launcher does.
+// the job. docs/guides/clusters.md says what each launcher does.
 package mpi
