@@ -14,7 +14,7 @@ import (
 )
 
 // memory is the memory that ranks share.
-var memory = launcher.MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
+var memory = launcher.MemoryOf(shm.OpenFlight, shm.OpenNodeFlight, shm.RemoveLeftovers)
 
 // A process that is the keeper of a job, or is about to become a rank, does nothing else.
 func init() { launcher.Reexecuted(memory) }

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/goccl/goccl/internal/atomicfile"
@@ -12,10 +13,10 @@ import (
 
 // flightWatch holds the memory of the ranks' flight recorders, so that it outlives the ranks.
 type flightWatch struct {
-	memory Flight // nil: not found yet
-	pause  time.Duration
-	next   <-chan time.Time // the next look for the memory
-	err    error            // of writing
+	*Monitor
+	pause time.Duration
+	next  <-chan time.Time // the next look for the memory
+	err   error            // of writing
 }
 
 // Pauses between two looks for the memory, of which the ranks send no notification.
@@ -24,34 +25,63 @@ const (
 	longestFlightPause = time.Second
 )
 
-// lookForFlight opens the ranks' memory, if the job's records are wanted, or plans to look again.
+// wantsFlight reports whether the job's records are wanted.
+func (l *launcher) wantsFlight() bool { return l.Flight != "" || l.Memory.Monitor != nil }
+
+// lookForFlight opens the ranks' memory, if the job's records are wanted, or plans to look again:
+// for a Monitor also for that of a later group.
 func (l *launcher) lookForFlight() {
 	w := &l.flight
-	if w.next = nil; l.Flight == "" || l.ending.begun {
+	if w.next = nil; !l.wantsFlight() || l.ending.begun {
 		return
 	}
-	if l.openFlight(); w.memory == nil {
+	if w.haveLeft() {
+		l.openFlight()
+	}
+
+	if w.memory == nil {
 		w.pause = min(max(2*w.pause, firstFlightPause), longestFlightPause)
 		w.next = time.After(w.pause)
+	} else if l.Memory.Monitor != nil {
+		w.next = time.After(longestFlightPause)
 	}
 }
 
 // openFlight opens the memory of the group that the ranks have initialized last.
 func (l *launcher) openFlight() {
-	if l.Flight == "" {
+	if !l.wantsFlight() {
 		return
 	}
-	if last, err := l.Memory.openFlight(l.name); err == nil { // else no rank has joined, or all have ended
-		l.flight.close()
-		l.flight.memory = last
+	var memory Flight
+	var err error
+	if l.Nodes.Count < 2 {
+		memory, err = l.Memory.openFlight(l.name)
+	} else {
+		memory, err = l.Memory.openNodeFlight(l.isOfRankHere)
 	}
+	if err == nil { // else no rank has joined, or all have ended
+		l.flight.open(memory)
+	}
+}
+
+// isOfRankHere reports whether a process belongs to a rank of this node: it may be the child of a
+// shell.
+func (l *launcher) isOfRankHere(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	for i := range l.here() {
+		if err == nil && pid > 0 && l.here()[i].PID == group {
+			return true
+		}
+	}
+	return false
 }
 
 // writeFlight writes the flight recorders of all ranks if the job has failed.
 func (l *launcher) writeFlight() {
-	if l.Flight != "" {
-		atomicfile.RemoveAbandoned(l.Flight) // of ranks that were killed
+	if l.Flight == "" {
+		return
 	}
+	atomicfile.RemoveAbandoned(l.Flight) // of ranks that were killed
 	w := &l.flight
 	if w.memory == nil || !l.failure.hasCome() {
 		return
@@ -66,11 +96,4 @@ func (l *launcher) writeFlight() {
 	if err != nil {
 		w.err = fmt.Errorf("the flight recorders of the ranks: %s: %w", l.Flight, err)
 	}
-}
-
-func (w *flightWatch) close() {
-	if w.memory != nil {
-		_ = w.memory.Close() // of what was only read
-	}
-	w.memory = nil
 }

@@ -136,7 +136,7 @@ func testJob(ranks int, args ...string) *Spec {
 }
 
 // sharedMemory is the memory of ranks that use the transport shm.
-var sharedMemory = MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
+var sharedMemory = MemoryOf(shm.OpenFlight, shm.OpenNodeFlight, shm.RemoveLeftovers)
 
 // runError runs a job and returns its error.
 func runError(job *Spec) error {

@@ -4,7 +4,11 @@ import "github.com/goccl/goccl/internal/flight"
 
 // Memory is what a launcher does with the memory that ranks of one machine share.
 type Memory struct {
+	// Monitor, unless nil, shows what the ranks of this node record there.
+	Monitor *Monitor
+
 	openFlight      func(job string) (Flight, error)
+	openNodeFlight  func(isRank func(pid int) bool) (Flight, error)
 	removeLeftovers func(prefix string) error
 }
 
@@ -16,19 +20,20 @@ type Flight interface {
 	Close() error
 }
 
-// MemoryOf returns the Memory of a transport by two functions.
+// MemoryOf returns the Memory of a transport by three functions.
 //
-// open opens the flight recorders of a job, and remove removes what dead jobs have left whose
-// names start with the prefix.
-func MemoryOf[F Flight](open func(job string) (F, error), remove func(prefix string) error) Memory {
-	return Memory{
-		openFlight: func(job string) (Flight, error) {
-			f, err := open(job)
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
-		},
-		removeLeftovers: remove,
+// open opens the flight recorders of a job, openNode those of the ranks that a job of several nodes
+// has here, and remove removes what dead jobs have left whose names start with the prefix.
+func MemoryOf[F Flight](open func(job string) (F, error), openNode func(isRank func(pid int) bool) (F, error), remove func(prefix string) error) Memory {
+	return Memory{openFlight: asFlight(open), openNodeFlight: asFlight(openNode), removeLeftovers: remove}
+}
+
+func asFlight[K any, F Flight](open func(K) (F, error)) func(K) (Flight, error) {
+	return func(key K) (Flight, error) {
+		f, err := open(key)
+		if err != nil {
+			return nil, err // no pointer to nothing
+		}
+		return f, nil
 	}
 }

@@ -93,7 +93,9 @@ func (j *Spec) start(ctx context.Context, a *attempt) (*Outcome, error) {
 
 	defer l.closeFiles()
 	defer func() { l.cores.release() }()
-	defer l.flight.close()
+	l.flight.Monitor = cmp.Or(j.Memory.Monitor, new(Monitor))
+	l.flight.begin(l.restart, l.firstHere(), l.Ranks)
+	defer l.flight.open(nil)
 	if err := l.prepare(); err != nil {
 		err = &RefusedError{statusUsage, err}
 		l.nodes.GiveUp(err)

@@ -1,8 +1,10 @@
 package shm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccl/goccl/internal/flight"
@@ -79,6 +81,7 @@ type Flight struct {
 	fd     int
 	header header
 	file   mapping
+	isNode bool // one of several; its ranks are not those of the parts
 }
 
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or
@@ -86,14 +89,40 @@ type Flight struct {
 // dist counts the groups that were initialized: then OpenFlight takes the last. It reads the
 // memory only.
 func OpenFlight(job string) (*Flight, error) {
-	var found *Flight
-	err := eachSegment(func(fd int, h header) (taken bool) {
-		if !h.isOf(job) || found != nil && found.header.made > h.made {
-			return false
-		}
+	found, err := findFlight(func(f, found *Flight) bool {
+		return f.header.isOf(job) && (found == nil || found.header.made <= f.header.made)
+	})
+	if found == nil && err == nil {
+		err = fmt.Errorf("no job %q of this user is running", job)
+	}
+	return found, err
+}
+
+// OpenNodeFlight opens the flight recorders of the ranks that a job of several nodes has on this
+// one. isRank reports whether a process is one of them. They have the ranks of the whole job.
+func OpenNodeFlight(isRank func(pid int) bool) (*Flight, error) {
+	found, err := findFlight(func(f, found *Flight) bool {
+		isFirst := found == nil || f.header.made < found.header.made // before those of groups
+		return isFirst && slices.ContainsFunc(f.Running().PIDs, isRank)
+	})
+	if found == nil {
+		return nil, cmp.Or(err, errors.New("no rank of the job has joined the others of its node"))
+	}
+	found.isNode = true
+	return found, err
+}
+
+// findFlight opens the segments of this user, and returns the last one that isBetter than the one
+// before it; nil: none is.
+func findFlight(isBetter func(f, found *Flight) bool) (found *Flight, err error) {
+	err = eachSegment(func(fd int, h header) (taken bool) {
 		f, err := openFlight(fd, h)
 		if err != nil {
 			return false // it has ended
+		}
+		if !isBetter(f, found) {
+			_, _ = f.file.unmap() // eachSegment closes the file
+			return false
 		}
 		if found != nil {
 			_ = found.Close()
@@ -101,9 +130,6 @@ func OpenFlight(job string) (*Flight, error) {
 		found = f
 		return true
 	})
-	if found == nil && err == nil {
-		err = fmt.Errorf("no job %q of this user is running", job)
-	}
 	return found, err
 }
 
@@ -132,7 +158,17 @@ func (f *Flight) Size() int { return f.header.ranks }
 // left out.
 func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
 	gone := f.file.guarded(func() {
-		ranks, _ = flight.ReadAll(f.header.ranks, func(rank int) []byte { return f.header.part(f.file.arena, rank) })
+		part := func(rank int) []byte { return f.header.part(f.file.arena, rank) }
+		if !f.isNode {
+			ranks, _ = flight.ReadAll(f.header.ranks, part)
+			return
+		}
+
+		for i := range f.header.ranks {
+			if r, ok := flight.Read(part(i)); ok {
+				ranks = append(ranks, r)
+			}
+		}
 	})
 	if gone != nil {
 		return nil, fmt.Errorf("the memory of job %s: %w", f.header.name, gone)

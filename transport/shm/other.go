@@ -35,6 +35,9 @@ func OpenFlight(string) (*Flight, error) {
 	return nil, &transport.NotAvailableError{Transport: Name, Reason: "jobs have shared memory on Linux, and this is " + runtime.GOOS}
 }
 
+// OpenNodeFlight fails like OpenFlight.
+func OpenNodeFlight(func(pid int) bool) (*Flight, error) { return OpenFlight("") }
+
 // Job returns "".
 func (*Flight) Job() string { return "" }
 

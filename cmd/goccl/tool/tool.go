@@ -20,7 +20,7 @@ import (
 )
 
 // memory is the memory that ranks of goccl run share.
-var memory = launcher.MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
+var memory = launcher.MemoryOf(shm.OpenFlight, shm.OpenNodeFlight, shm.RemoveLeftovers)
 
 // Main runs the command in the program's arguments and exits. The program must do
 // nothing else, since `goccl run` starts the program itself as a helper.
