@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia test long race mpi nodes nodes-kill suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
+.PHONY: help demo gomlx gorgonia test long race mpi nodes nodes-kill metrics suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -59,6 +59,10 @@ nodes: ## connect ranks and launchers of several nodes by TCP: in network namesp
 
 nodes-kill: ## kill ranks, launchers and nodes, cut links and flood, 1,000 jobs, as root (needs iproute2; ARGS='-soak.jobs N -soak.seed S -soak.kind K')
 	$(GO) test -tags nodes -count=1 -v -timeout 24h -run '^TestNodesKill$$' ./cmd/goccl/tool -soak.jobs 1000 $(ARGS)
+
+metrics: ## let promtool check the metrics of eight ranks, and a Prometheus on loopback scrape them (needs Debian's prometheus)
+	@command -v promtool >/dev/null && command -v prometheus >/dev/null || { echo "make metrics: promtool and prometheus are not in PATH: apt-get install --no-install-recommends prometheus"; exit 1; }
+	$(GO) test -tags prometheus -count=1 -v -run '^TestPrometheus' ./cmd/goccl/tool
 
 suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
@@ -146,6 +150,7 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/tree
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
+	$(GO) test -run '^$$' -fuzz FuzzWrite -fuzztime 30s ./internal/metrics
 	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launchenv
 	$(GO) test -run '^$$' -fuzz FuzzAccept -fuzztime 30s ./internal/handshake
 	$(GO) test -run '^$$' -fuzz FuzzDial -fuzztime 30s ./internal/handshake

@@ -3,7 +3,9 @@ package dist
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -97,4 +99,22 @@ func (g *ProcessGroup) writeFlightAtEnd() error {
 		return nil
 	}
 	return g.comm.WriteFlight()
+}
+
+// WriteMetrics writes what the ranks of this process have counted (see WithMetrics), and the steps
+// of their trainings, in the text format of Prometheus. A program serves it where its metrics are
+// read.
+//
+// Before InitProcessGroup and after DestroyProcessGroup it writes nothing. Of several jobs of Spawn
+// at a time it writes that of the calling goroutine, or fails with ErrUnbound. It returns errors of
+// w. Any goroutine may call it at any time.
+func WriteMetrics(w io.Writer) error {
+	g, _, err := known()
+	if errors.Is(err, ErrNotInitialized) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return g.comm.WriteMetrics(w)
 }

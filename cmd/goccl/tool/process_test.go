@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 		joinAsRank(os.Getenv(asJoiner))
 		return
 	}
+	if os.Getenv(asFollower) != "" && os.Getenv(asProgram) == "" {
+		followAsRank()
+		return
+	}
 	if os.Getenv(asProgram) != "" {
 		ccl.Register(wrong())
 		ccl.Register(deadly())
@@ -76,6 +80,36 @@ func joinAsRank(how string) {
 			return dist.Barrier()
 		}
 		return dist.DestroyProcessGroup()
+	})
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+// asFollower makes the test binary a rank that makes a call for each byte of rank 0's standard input,
+// and then writes its metrics.
+const asFollower = "TEST_GOCCL_AS_FOLLOWER"
+
+func followAsRank() {
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		group, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		for step, read := 0, []byte{1}; read[0] == 1; step++ {
+			group.Communicator().Mark("read", step)
+			if b := make([]byte, 1); rank == 0 {
+				n, _ := os.Stdin.Read(b) // 0 at its end
+				read[0] = byte(n)
+			}
+			if err := dist.Broadcast(read, 0); err != nil {
+				return err
+			}
+		}
+		return errors.Join(dist.WriteMetrics(os.Stdout), dist.DestroyProcessGroup())
 	})
 	if err != nil {
 		os.Exit(1)

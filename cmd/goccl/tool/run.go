@@ -39,6 +39,7 @@ type runCommand struct {
 	LogFormat  string        `name:"log-format" aliases:"log_format" enum:"text,json" default:"text" placeholder:"text" help:"Write what goccl run itself says, on standard error, as text, or as lines of json with time, level, msg, job, attempt, node and rank. What ranks write stays as it is."`
 	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
 	Report     string        `placeholder:"FILE" help:"Write a report of the job to FILE, as JSON: of each rank the exit status or signal, the wall time, the transport, and why it failed."`
+	Metrics    string        `placeholder:"ADDRESS" help:"Show metrics of the ranks of this node for Prometheus while the job runs: at unix:/PATH or a loopback address such as 127.0.0.1:9400, by HTTP at /metrics, or in file:/DIR/NAME.prom for node_exporter. The ranks get GOCCL_METRICS."`
 	Restarts   int           `name:"max-restarts" aliases:"max_restarts" placeholder:"N" help:"If the job fails, start all ranks anew, up to N times, after a pause that grows. Not if it would only fail again: a program or a configuration that is wrong, or one that ends with status 2. Of several nodes, node 0 decides."`
 	Window     time.Duration `name:"restart-window" aliases:"restart_window" placeholder:"DURATION" help:"Count the failures of --max-restarts anew after so long without one."`
 	Hosts      hostList      `placeholder:"HOST:N,..." help:"Start nothing, since goccl run starts processes of this machine only; show the command lines of mpirun, mpiexec and srun for these hosts."`
@@ -270,6 +271,11 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 	if err != nil {
 		return nil, 0, usageError{err}
 	}
+	stopMetrics, err := c.showMetrics(&job, log)
+	if err != nil {
+		return nil, 0, usageError{err}
+	}
+	defer stopMetrics()
 	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: log.restart}
 	outcome, earlier, err := restarts.Run(ctx, &job)
 
