@@ -26,19 +26,14 @@ func newFile(name string) (*os.File, error) {
 }
 
 // write appends to the file. A full one is replaced at the end of a line.
-func (f *rankFile) write(p []byte) error {
-	end := bytes.IndexByte(p, '\n') + 1
-	isFull := f.most > 0 && (f.size >= f.most && end > 0 || f.size >= f.most+maxLine)
-	if !isFull {
-		end = len(p)
-	}
-
-	n, err := f.Write(p[:end])
-	if f.size += int64(n); isFull {
-		err = cmp.Or(err, f.replace())
-		n, failed := f.Write(p[end:])
-		f.size += int64(n)
-		err = cmp.Or(err, failed)
+func (f *rankFile) write(p []byte) (err error) {
+	for len(p) > 0 {
+		part, isFull := f.next(p)
+		n, failed := f.Write(part)
+		if f.size += int64(n); isFull {
+			failed = cmp.Or(failed, f.replace())
+		}
+		err, p = cmp.Or(err, failed), p[len(part):]
 	}
 
 	if err != nil && f.lose != nil {
@@ -46,6 +41,19 @@ func (f *rankFile) write(p []byte) error {
 		return nil
 	}
 	return err
+}
+
+// next returns as much of p as the file gets, and whether it is full then.
+func (f *rankFile) next(p []byte) (part []byte, isFull bool) {
+	size := f.size + int64(len(p))
+	if f.most == 0 || size < f.most {
+		return p, false
+	}
+	start := max(0, f.most-f.size-1) // a line that ends there is the last
+	if end := bytes.IndexByte(p[start:], '\n') + 1; end > 0 {
+		return p[:int(start)+end], true
+	}
+	return p, size >= f.most+maxLine
 }
 
 // replace renames the file and older ones, and starts a new one. If that fails, the file is written
