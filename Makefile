@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia test long race mpi nodes nodes-kill metrics suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
+.PHONY: help demo gomlx gorgonia otel test long race mpi nodes nodes-kill metrics suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -24,6 +24,10 @@ gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compil
 gorgonia: ## vet and test examples/gorgonia, a module of its own; downloads and compiles Gorgonia on first use
 	$(GO) -C examples/gorgonia vet ./...
 	$(GO) -C examples/gorgonia test ./...
+
+otel: ## vet and test examples/otel, a module of its own; downloads and compiles OpenTelemetry on first use
+	$(GO) -C examples/otel vet ./...
+	$(GO) -C examples/otel test ./...
 
 # Tests that take long and find little that the others miss: kernels a second time with other parameters,
 # transports a second time on groups within groups, the suites on kernels that are wrong on purpose, the
@@ -161,4 +165,4 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzPackets -fuzztime 30s ./transport/internal/packet
 	$(GO) test -run '^$$' -fuzz FuzzReceive -fuzztime 30s ./transport/tcp
 
-ci: check test long single noasm race gomlx ## what has to pass before a change lands
+ci: check test long single noasm race gomlx otel ## what has to pass before a change lands
