@@ -46,6 +46,7 @@
 //
 // What differs between ranks when a Reducer is made is a *ccl.MismatchError on all of them. In a
 // step, Wait returns the error of the collective that failed, with the names of the parameters in
-// the bucket: a rank that was lost (*dist.PeerLostError), a timeout, or a gradient that was
-// not ready (*UnreadyError on the rank itself; the others get *ccl.MismatchError with its text).
+// the bucket: a rank that was lost (*dist.PeerLostError), a timeout, or a gradient that was not
+// ready. That is *UnreadyError on the rank itself. The others get its text, in *ccl.MismatchError,
+// or in *dist.AbortedError if the rank's worker has returned the error by then.
 package ddp

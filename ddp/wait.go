@@ -11,10 +11,11 @@ import (
 // Wait ends the step: it waits until all gradients are the mean over all ranks, or logical shards.
 //
 // If a gradient is not ready on this rank, and no option allows that, all ranks fail: this one
-// with *UnreadyError, the others with *ccl.MismatchError. If Wait fails, also because ctx ends,
-// the gradients are undefined, the Reducer's group has failed, and all ranks make a new Reducer or
-// end. An exception is a mistake in a call of Ready: only this rank's Wait fails, and the group
-// lives on.
+// with *UnreadyError, the others with its text (see the package comment).
+//
+// If Wait fails, also because ctx ends, the gradients are undefined, the Reducer's group has
+// failed, and all ranks make a new Reducer or end. An exception is a mistake in a call of Ready:
+// only this rank's Wait fails, and the group lives on.
 //
 // After the end of the Reducer or of its group the error is ccl.ErrClosed, within NoSync as well.
 func (r *Reducer) Wait(ctx context.Context) error {
