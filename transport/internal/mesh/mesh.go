@@ -112,11 +112,7 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 			err = fmt.Errorf("%w; %w", end, err)
 		}
 	} else if root, err = j.reach(ctx); err == nil {
-		at := *root.LocalAddr().(*net.TCPAddr)
-		if at.Port = 0; at.IP.IsLoopback() && !j.IsLoopback {
-			at = net.TCPAddr{} // only ranks of rank 0's host reach it there
-		}
-		if l, err = net.ListenTCP("tcp", &at); err != nil {
+		if l, err = net.ListenTCP("tcp", j.listenAt(root.LocalAddr().(*net.TCPAddr))); err != nil {
 			_ = root.Close() // rank 0 notices
 		}
 	}
@@ -168,7 +164,16 @@ func (j *joining) accept(conn net.Conn, o handshake.Opening) {
 	_ = conn.Close() // also that of a launcher
 }
 
-// listenAddress is where this rank listens, at any port.
+// listenAt is where a rank listens that reaches rank 0 from an address. At one of loopback only
+// ranks of this host would reach it.
+func (j *joining) listenAt(from *net.TCPAddr) *net.TCPAddr {
+	if from.IP.IsLoopback() && !j.IsLoopback && j.from == nil {
+		return &net.TCPAddr{}
+	}
+	return &net.TCPAddr{IP: from.IP, Zone: from.Zone}
+}
+
+// listenAddress is where rank 0 listens, at a port.
 func (j *joining) listenAddress(port int) string {
 	host := ""
 	if j.IsLoopback {

@@ -418,3 +418,23 @@ func FuzzReceive(f *testing.F) {
 		}
 	})
 }
+
+// A rank listens at all addresses only if it has reached rank 0 by loopback, and the job is not of
+// one host, and nobody has chosen that interface.
+func TestListenAt(t *testing.T) {
+	near, far := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}, &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 4711, Zone: "eth7"}
+	for _, c := range []struct {
+		isLoopback bool
+		chosen     net.IP
+		from       *net.TCPAddr
+		want       string
+	}{
+		{false, nil, near, ":0"},
+		{false, near.IP, near, "127.0.0.1:0"},
+		{true, nil, near, "127.0.0.1:0"},
+		{false, nil, far, "[fe80::1%eth7]:0"},
+	} {
+		j := &joining{Config: &Config{IsLoopback: c.isLoopback}, from: c.chosen}
+		require.Equal(t, c.want, j.listenAt(c.from).String())
+	}
+}

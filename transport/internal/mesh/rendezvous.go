@@ -32,13 +32,12 @@ func (f fixed) String() string { return net.JoinHostPort(f.host, strconv.Itoa(f.
 func (f fixed) Find(context.Context) (string, error) { return f.String(), nil }
 
 // Listen implements Rendezvous.
-func (f fixed) Listen(ctx context.Context, address func(port int) string) (net.Listener, error) {
+func (f fixed) Listen(_ context.Context, address func(port int) string) (net.Listener, error) {
 	at := address(f.port)
 	if net.ParseIP(f.host).IsLoopback() {
 		at = f.String()
 	}
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", at)
+	l, err := net.Listen("tcp", at)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("rank 0 cannot listen at MASTER_PORT=%d: %w; another job may use it, or two processes say they are rank 0: give each job another port, and each process a rank of its own", f.port, err)
 	}
@@ -52,9 +51,8 @@ type launcherFile struct {
 }
 
 // Listen implements Rendezvous.
-func (f launcherFile) Listen(ctx context.Context, address func(port int) string) (net.Listener, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", address(0))
+func (f launcherFile) Listen(_ context.Context, address func(port int) string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address(0))
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +112,7 @@ func (s *agentStore) Listen(ctx context.Context, address func(port int) string) 
 	}
 	defer s.forget()
 
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", address(0))
+	l, err := net.Listen("tcp", address(0))
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +135,13 @@ func (s *agentStore) Listen(ctx context.Context, address func(port int) string) 
 
 // reachable returns where others reach a listener of this host, in which the store also may be.
 func (s *agentStore) reachable(listener *net.TCPAddr) string {
-	host := listener.IP
-	if host.IsUnspecified() {
-		host = s.client.LocalAddr().(*net.TCPAddr).IP
-		if host.IsLoopback() && net.ParseIP(s.host) == nil {
-			return net.JoinHostPort(s.host, strconv.Itoa(listener.Port)) // a name that others resolve to another address
+	host := listener.IP.String()
+	if local := s.client.LocalAddr().(*net.TCPAddr).IP; listener.IP.IsUnspecified() {
+		if host = local.String(); local.IsLoopback() && net.ParseIP(s.host) == nil {
+			host = s.host // a name that others resolve to another address
 		}
 	}
-	return net.JoinHostPort(host.String(), strconv.Itoa(listener.Port))
+	return net.JoinHostPort(host, strconv.Itoa(listener.Port))
 }
 
 // Find implements Rendezvous.
@@ -155,14 +151,12 @@ func (s *agentStore) Find(ctx context.Context) (string, error) {
 	}
 
 	address, err := s.client.get(s.key)
-	switch {
-	case err != nil:
-		s.forget()
-		return "", fmt.Errorf("the store of torchrun's agent, at %v: %w", s.fixed, err)
-	case address == "":
+	if err == nil && address == "" {
 		return "", errors.New("rank 0 has not written its address to the store of torchrun's agent")
 	}
-
 	s.forget()
-	return address, nil
+	if err != nil {
+		err = fmt.Errorf("the store of torchrun's agent, at %v: %w", s.fixed, err)
+	}
+	return address, err
 }
