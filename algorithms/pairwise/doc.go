@@ -1,5 +1,5 @@
 // Package pairwise provides the algorithm "pairwise": that of package direct, in the order of a
-// balanced tree. Import it for its side effect, which registers it.
+// balanced tree. Import it for its side effect, which registers both.
 //
 // # Model
 //

@@ -59,6 +59,7 @@ var rules = []rule{
 		"the engine knows the transports' contract only, so that it runs on any"},
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
 	{"algorithms/mpi", []string{"ccl", "transport"}, nil, "it calls the collectives of a transport"},
+	{"algorithms/pairwise", []string{"ccl", "algorithms/direct"}, nil, "its kernels are direct's, in another order"},
 	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
 	{"partition", []string{"ccl", "ccl/agree", "internal/failure", "internal/object", "internal/rowmajor", "internal/interleave"}, nil, "partitions stand on groups, on any transport"},
