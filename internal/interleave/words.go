@@ -29,12 +29,6 @@ type (
 	WaitGroup = sync.WaitGroup
 )
 
-// LoadUint64 loads a word of memory that is no Uint64.
-func LoadUint64(word *uint64) uint64 { return atomic.LoadUint64(word) }
-
-// StoreUint64 stores a word of memory that is no Uint64.
-func StoreUint64(word *uint64, value uint64) { atomic.StoreUint64(word, value) }
-
 // The compiler exports the bodies of methods of another package, for inlining, if it has inlined
 // them here. Packages that import this one would otherwise call them.
 var _ = func() {

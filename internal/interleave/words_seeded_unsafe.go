@@ -84,21 +84,6 @@ func (w *number[T, W, P]) Add(delta T) T {
 	return sum
 }
 
-// LoadUint64 is atomic.LoadUint64, and a step.
-func LoadUint64(word *uint64) uint64 {
-	step()
-	v := atomic.LoadUint64(word)
-	noteLoad(load{word: unsafe.Pointer(word)})
-	return v
-}
-
-// StoreUint64 is atomic.StoreUint64, and a step.
-func StoreUint64(word *uint64, value uint64) {
-	step()
-	atomic.StoreUint64(word, value)
-	stepAfter()
-}
-
 // load is a word that a task has read, and what was in it. One task runs at a time, so that no
 // other one writes the word now.
 type load struct {

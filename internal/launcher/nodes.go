@@ -307,7 +307,8 @@ func (l *Launchers) exchange(ctx context.Context, value json.RawMessage) ([]json
 
 // note handles a message before a job, which is a value or an end.
 func (l *Launchers) note(m nodeMessage) error {
-	switch node := slices.Index(l.conns, m.from); {
+	node := slices.Index(l.conns, m.from)
+	switch {
 	case node < 0:
 		return m.from.Close() // nobody knows who it was
 	case m.Value != nil:
@@ -315,12 +316,13 @@ func (l *Launchers) note(m nodeMessage) error {
 		return nil
 	case m.Done != nil && l.Rank > 0:
 		return m.Done
-	case m.Done != nil:
-		return &NodeError{Status: m.Done.Status, Text: l.describe(node) + ": " + m.loss()}
-	// It was lost.
-	default:
-		return &NodeError{Status: statusFailed, Text: l.describe(node) + ": " + m.loss()}
 	}
+
+	lost := &NodeError{Status: statusFailed, Text: l.describe(node) + ": " + m.loss()}
+	if m.Done != nil {
+		lost.Status = m.Done.Status
+	}
+	return lost
 }
 
 // describe names a node.

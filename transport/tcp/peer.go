@@ -165,8 +165,6 @@ func (p *peer) close() (err error) {
 	return errors.Join(err, p.socket.close())
 }
 
-func (p *peer) isIdle() bool { return !p.hasQueue.Load() }
-
 const (
 	// bufferBytes is the length in bytes of the memory in which short packets arrive.
 	bufferBytes = 2 * packet.ShortBytes

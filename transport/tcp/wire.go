@@ -131,7 +131,7 @@ func (w *wire) Poll(r packet.Receiver) (found bool, err error) {
 }
 
 func (w *wire) Idle() bool {
-	return !slices.ContainsFunc(w.others, func(p *peer) bool { return !p.isIdle() })
+	return !slices.ContainsFunc(w.others, func(p *peer) bool { return p.hasQueue.Load() })
 }
 
 func (w *wire) Await(limit time.Duration) { w.waiter.await(limit) }

@@ -148,35 +148,27 @@ func compareNodes(facts []nodeFacts, rank int) (found []doctor.Finding) {
 }
 
 // reachNodes finds which others this node cannot send to, as much as a packet and more.
-func reachNodes(ctx context.Context, n launcher.Nodes, facts []nodeFacts) (found []doctor.Finding) {
-	results := make([]*doctor.Finding, n.Count)
+func reachNodes(ctx context.Context, n launcher.Nodes, facts []nodeFacts) []doctor.Finding {
+	found := make([][]doctor.Finding, n.Count)
 	var running sync.WaitGroup
 	for other := range facts {
 		if other != n.Rank {
-			running.Go(func() { results[other] = reachNode(ctx, n, facts, other) })
+			running.Go(func() { found[other] = reachNode(ctx, n, facts, other) })
 		}
 	}
 	running.Wait()
-
-	for _, f := range results {
-		if f != nil {
-			found = append(found, *f)
-		}
-	}
-	return found
+	return slices.Concat(found...)
 }
 
-func reachNode(ctx context.Context, n launcher.Nodes, facts []nodeFacts, other int) *doctor.Finding {
+func reachNode(ctx context.Context, n launcher.Nodes, facts []nodeFacts, other int) []doctor.Finding {
 	to := &facts[other]
-	problem := func(says, do string) *doctor.Finding {
-		f := nodeFinding(n.Rank, doctor.Problem, fmt.Sprintf("host %s %s node %d, host %s, at %s", facts[n.Rank].Host, says, other, to.Host, to.Address), do)
-		return &f
+	problem := func(does, why, do string) []doctor.Finding {
+		says := fmt.Sprintf("host %s %s node %d, host %s, at %s%s", facts[n.Rank].Host, does, other, to.Host, to.Address, why)
+		return []doctor.Finding{nodeFinding(n.Rank, doctor.Problem, says, do)}
 	}
 	conn, err := handshake.Dial(ctx, to.Address, nil, n.Identity, handshake.Opening{Purpose: purposeDoctor, From: uint32(n.Rank), To: uint32(other)})
 	if err != nil {
-		f := problem("does not reach", "let firewalls and routes pass TCP between all nodes, to all ports from 1024 on: ranks listen at any")
-		f.Says += ": " + err.Error()
-		return f
+		return problem("does not reach", ": "+err.Error(), "let firewalls and routes pass TCP between all nodes, to all ports from 1024 on: ranks listen at any")
 	}
 	defer func() { _ = conn.Close() }() // all was read
 
@@ -184,7 +176,7 @@ func reachNode(ctx context.Context, n launcher.Nodes, facts []nodeFacts, other i
 	_ = conn.SetDeadline(time.Now().Add(answerTime))
 	go func() { _, _ = conn.Write(sent) }() // an error is seen below
 	if _, err := io.ReadFull(conn, back); err != nil {
-		return problem("sends short messages, and loses long ones, to", "give all interfaces between the nodes one MTU, as in ip link set dev eth0 mtu 1500")
+		return problem("sends short messages, and loses long ones, to", "", "give all interfaces between the nodes one MTU, as in ip link set dev eth0 mtu 1500")
 	}
 	return nil
 }

@@ -24,18 +24,6 @@ type reply struct {
 	served interleave.Pointer[[]uint64] // by rank, as far as not zero: see groupsync.Served
 }
 
-// isAnswered reports whether a rank has replied to a query.
-func (q *queries) isAnswered(rank int, query uint64) bool {
-	return q.replies[rank].query.Load() >= query
-}
-
-// store stores a reply.
-func (q *queries) store(from int, query uint64, served []uint64) {
-	r := &q.replies[from]
-	r.served.Store(&served)
-	r.query.Store(query)
-}
-
 // servedBy returns how much a rank has served another one, as its last reply has it.
 func (q *queries) servedBy(by, of int) uint64 {
 	if served := q.replies[by].served.Load(); served != nil && of < len(*served) {
@@ -73,7 +61,7 @@ func (r *rest) StartCatchUp() (isDone func() bool) {
 	}
 
 	begin, patience := time.Now(), g.member.Patience()
-	isPending := func(rank int) bool { return !g.queries.isAnswered(rank, query) && g.isThere(rank) }
+	isPending := func(rank int) bool { return g.queries.replies[rank].query.Load() < query && g.isThere(rank) }
 	return func() bool {
 		for len(asked) > 0 && !isPending(asked[0]) {
 			asked = asked[1:]
@@ -126,7 +114,9 @@ func (g *group) handleReply(h head, body []byte) error {
 	for i := range served {
 		served[i] = binary.LittleEndian.Uint64(body[8*i:])
 	}
-	g.queries.store(h.from, h.number, served)
+	r := &g.queries.replies[h.from]
+	r.served.Store(&served)
+	r.query.Store(h.number)
 	return nil
 }
 
