@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx gorgonia otel test long race mpi nodes nodes-kill metrics suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs fuzz ci
+.PHONY: help demo gomlx gorgonia otel test long race mpi nodes nodes-kill metrics suites seeds seed-mutants seed-night single noasm generate check bench bench-paired bench-peers kill restarts programs slow fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -142,6 +142,9 @@ programs: ## run thousands of random programs, on processes and on goroutines, f
 	$(GO) test -count=1 -timeout 60m ./test/processes -run TestRandomLayouts -layouts 1000
 	$(GO) test -count=1 -timeout 60m ./primitive -run TestRandomLayouts -layouts 1000
 	$(GO) test -count=1 -timeout 60m ./ddp -run TestRandomPlans -plans 1000 -process-plans 1000
+
+slow: ## look for the slow rank in 20 jobs, and in 20 others whose ranks are equally fast for none, for about ten minutes on a quiet machine
+	$(GO) test -v -count=1 -timeout 60m ./cmd/goccl/tool -run '^TestSlowRanks$$' -slow 20 $(ARGS)
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./ccl/config

@@ -121,9 +121,9 @@ func writeFile(t *testing.T) string {
 	return path
 }
 
-// Short synchronous calls have times with WithCallTimes only, long and asynchronous ones always.
+// Short synchronous calls have times with WithCallTimes or WithMetrics only, long and asynchronous ones always.
 func TestCallTimes(t *testing.T) {
-	for _, opts := range [][]ccl.Option{nil, {ccl.WithCallTimes()}} {
+	for _, opts := range [][]ccl.Option{nil, {ccl.WithCallTimes()}, {ccl.WithMetrics()}} {
 		dir := t.TempDir()
 		all := recorded(t, local.New(2), append(opts, ccl.WithFlight(dir))...)
 		for _, err := range onAll(all, func(c *ccl.Communicator) error {

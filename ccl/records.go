@@ -34,8 +34,8 @@ func WithCallTimes() Option { return Option{times: true} }
 // this rank waited for others.
 //
 // The counters lie beside the flight recorder, where other programs read them while the rank runs
-// and after it has died. A call takes about 0.2 us longer. A logger that is enabled for info counts
-// as well.
+// and after it has died. The recorder then has the times of all calls, as by WithCallTimes. A call
+// takes about 0.2 us longer. A logger that is enabled for info counts as well.
 func WithMetrics() Option { return Option{metrics: true} }
 
 // Indices of recorder.messages.
@@ -72,7 +72,7 @@ type records struct {
 
 // startRecorder makes the recorder of a first group.
 func (l *records) startRecorder(o *Option) error {
-	r := &recorder{rank: l.rank, size: l.size, dir: o.flight, times: o.times, metrics: o.metrics}
+	r := &recorder{rank: l.rank, size: l.size, dir: o.flight, times: o.times || o.metrics, metrics: o.metrics}
 	r.users.Store(1)
 	if shared, ok := l.ep.(transport.Recorder); ok {
 		r.memory, _ = shared.Records() // without it this process alone sees the records

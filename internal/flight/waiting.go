@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Window sums up how long the ranks of a job have made each other wait, in the last time.
+// Window sums up how long the ranks of a job have made each other wait, in the last minute.
 //
 // # Model
 //
@@ -19,14 +19,16 @@ import (
 // The calls of a group that have times on all ranks stand for those that no reading has seen: the
 // waiting in each is divided by the time since the call before.
 type Window struct {
-	length time.Duration
-	sums   []sum                // the oldest first
-	last   map[string]beginning // of groups, by id
-	ranks  []int                // that were read last
+	sums  []sum                // the oldest first
+	last  map[string]beginning // of groups, by id
+	ranks []int                // that were read last
 }
 
-// NewWindow returns the window of so long.
-func NewWindow(length time.Duration) *Window { return &Window{length: length} }
+// windowLength is how old calls may be.
+const windowLength = time.Minute
+
+// NewWindow returns an empty window.
+func NewWindow() *Window { return new(Window) }
 
 // beginning is when all ranks had begun the last call that has times, and the last call that was
 // read.
@@ -63,7 +65,7 @@ type Lateness struct {
 
 // Add adds the calls of ranks' records that were not added before, and drops what is too old.
 func (w *Window) Add(ranks []Rank, now time.Time) {
-	since := now.Add(-w.length)
+	since := now.Add(-windowLength)
 	w.sums = slices.DeleteFunc(w.sums, func(s sum) bool { return s.at.Before(since) })
 	w.ranks = w.ranks[:0]
 
@@ -125,7 +127,7 @@ func (s *sum) add(members []member, last beginning, since time.Time) beginning {
 		}
 
 		last.number = n
-		if slices.ContainsFunc(calls, func(c Call) bool { return c.Begun.IsZero() || c.Ended.IsZero() }) {
+		if slices.ContainsFunc(calls, func(c Call) bool { return c.Begun.IsZero() }) {
 			continue
 		}
 

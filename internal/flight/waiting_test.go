@@ -83,7 +83,7 @@ func (t *training) now() time.Time { return noon.Add(t.clock[0]) }
 
 // seen returns the waiting after so many steps, of which the records are read each second.
 func (t *training) seen(steps int) (*Window, Waiting) {
-	w := NewWindow(time.Minute)
+	w := NewWindow()
 	for next := t.now(); steps > 0; steps-- {
 		t.run(1)
 		if !t.now().Before(next) {
@@ -197,7 +197,7 @@ func TestWaitingInGroups(t *testing.T) {
 func TestWindow(t *testing.T) {
 	job := newTraining(2, slower(1))
 	job.run(11)
-	w := NewWindow(time.Minute)
+	w := NewWindow()
 	last := &job.ranks[0].Groups[0].Calls[10]
 	last.State = StateInside
 	w.Add(job.ranks, job.now())
@@ -220,4 +220,49 @@ func TestWindow(t *testing.T) {
 	require.Equal(t, -1, w.Waiting().Slow(1))
 	w.Add(nil, job.now().Add(3*time.Minute))
 	require.Empty(t, w.Waiting().Of)
+}
+
+// Of ranks that are slow in turn, none is named.
+func TestWaitingInTurn(t *testing.T) {
+	_, w := newTraining(4, func(rank, step int) time.Duration {
+		if step%4 == rank {
+			return 150 * ms
+		}
+		return 100 * ms
+	}).seen(200)
+	require.Equal(t, -1, w.Slow(-1))
+	for rank := range 4 {
+		require.InDelta(t, 0.25, w.Of[rank].Share, 0.02)
+		require.Greater(t, w.Of[rank].Ratio, 0.08)
+	}
+}
+
+// The calls of each group stand for its own time, of which more or less was seen.
+func TestWaitingOfSums(t *testing.T) {
+	w := Window{ranks: []int{0, 1, 2}, sums: []sum{
+		{group: "a", calls: 60, seconds: 2, caused: map[int]caused{0: {0.5, 0.1}, 2: {}}},
+		{group: "b", calls: 9, seconds: 10, caused: map[int]caused{1: {2, 0.5}}},
+		{group: "a", calls: 60, seconds: 3, caused: map[int]caused{0: {1, 0.1}}},
+	}}
+	all := w.Waiting()
+	require.Equal(t, []any{129, 10.}, []any{all.Calls, all.Seconds})
+	require.InDelta(t, 0.15, all.Of[0].Ratio, 1e-9)
+	require.InDelta(t, 0.1, all.Of[1].Ratio, 1e-9)
+	require.InDelta(t, 0.6, all.Of[0].Share, 1e-9)
+	require.Zero(t, all.Of[2])
+	require.Equal(t, 0, all.Slow(-1))
+	require.Equal(t, 0, all.Slow(1), "one that causes more takes the name")
+}
+
+// Times that do not grow, of memory that another program has overwritten, give no numbers that are none.
+func TestWaitingAtOnce(t *testing.T) {
+	calls := func(d time.Duration) (all []Call) {
+		for n := range 5 {
+			all = append(all, Call{Number: uint64(n + 1), State: StateDone, Begun: noon.Add(d), Ended: noon.Add(d)})
+		}
+		return all
+	}
+	w := NewWindow()
+	w.Add([]Rank{{Rank: 0, Groups: []GroupCalls{{Calls: calls(0)}}}, {Rank: 1, Groups: []GroupCalls{{Calls: calls(ms)}}}}, noon)
+	require.Equal(t, Waiting{Of: map[int]Lateness{0: {}, 1: {}}}, w.Waiting())
 }

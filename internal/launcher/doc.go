@@ -29,7 +29,8 @@
 // If ranks are killed before all have joined, their shared memory is removed when the job ends, by
 // the launcher or the keeper: its name starts with the job's name. If flight recorders are wanted,
 // the launcher opens that memory as soon as it finds it, and writes the records to a file when the
-// job has failed. Memory does both.
+// job has failed. Memory does both. The launcher also opens that of other jobs, after ten seconds.
+// It reads the records every second, to warn of a rank that makes the others wait.
 //
 // Both processes are started with a name that Reexecuted recognises, so a program that runs jobs
 // must call Reexecuted first.

@@ -77,6 +77,35 @@ func holdsMemory() bool {
 	return err == nil && strings.Contains(string(maps), " /dev/shm/")
 }
 
+// A warning comes when a rank becomes slow, and when none is slow any more, and not each second.
+func TestWarnOfSlow(t *testing.T) {
+	var warnings []Warning
+	l := &launcher{Spec: &Spec{Warn: func(w Warning) { warnings = append(warnings, w) }}, attempt: newAttempt(&Restarts{})}
+	l.flight.slow = -1
+	var ranks []flight.Rank
+	for rank := range 4 {
+		var calls []flight.Call
+		for n := range 10 {
+			begun := time.Unix(int64(n), int64(rank/3*200)*int64(time.Millisecond))
+			calls = append(calls, flight.Call{Number: uint64(n + 1), State: flight.StateDone, Begun: begun, Ended: begun.Add(time.Second)})
+		}
+		ranks = append(ranks, flight.Rank{Rank: rank, Groups: []flight.GroupCalls{{Calls: calls}}})
+	}
+	w := flight.NewWindow()
+	for range 2 {
+		w.Add(ranks, time.Unix(10, 0))
+		l.warnOfSlow(w.Waiting())
+	}
+	w.Add(ranks, time.Unix(100, 0))
+	for range 2 {
+		l.warnOfSlow(w.Waiting())
+	}
+	require.Equal(t, []Warning{
+		{Rank: 3, Text: "rank 3 is slow: the others wait 20% of their time for it, which is 100% of all waiting (goccl inspect --health)"},
+		{Rank: -1, Text: "no rank is slow any more"},
+	}, warnings)
+}
+
 // A file that a rank was killed in the middle of is removed.
 func TestHalfOfAFlight(t *testing.T) {
 	job := testJob(1, "half")

@@ -14,6 +14,7 @@ import (
 // flightWatch holds the memory of the ranks' flight recorders, so that it outlives the ranks.
 type flightWatch struct {
 	*Monitor
+	slow  int // the rank that the others wait for, or -1
 	pause time.Duration
 	next  <-chan time.Time // the next look for the memory
 	err   error            // of writing
@@ -21,37 +22,61 @@ type flightWatch struct {
 
 // Pauses between two looks for the memory, of which the ranks send no notification.
 const (
-	firstFlightPause   = 10 * time.Millisecond
-	longestFlightPause = time.Second
+	firstFlightPause    = 10 * time.Millisecond
+	longestFlightPause  = time.Second
+	firstUnaskedPause   = 10 * time.Second // if nobody wants the records: only to warn of a slow rank
+	longestUnaskedPause = time.Minute
 )
 
 // wantsFlight reports whether the job's records are wanted.
 func (l *launcher) wantsFlight() bool { return l.Flight != "" || l.Memory.Monitor != nil }
 
-// lookForFlight opens the ranks' memory, if the job's records are wanted, or plans to look again:
-// for a Monitor also for that of a later group.
+// lookForFlight opens the ranks' memory, or that of a later group, reads it, and plans to look
+// again.
 func (l *launcher) lookForFlight() {
 	w := &l.flight
-	if w.next = nil; !l.wantsFlight() || l.ending.begun {
+	if w.next = nil; l.ending.begun {
 		return
 	}
-	if w.haveLeft() {
+	waiting, haveLeft := w.sample(time.Now())
+	switch isFirst := w.pause == 0; {
+	case !haveLeft:
+		l.warnOfSlow(waiting)
+	case l.wantsFlight():
+		l.openFlight()
+	case !isFirst: // short jobs are left alone
+		w.open(nil)
 		l.openFlight()
 	}
 
-	if w.memory == nil {
+	switch {
+	case w.memory != nil:
+		w.pause = longestFlightPause
+	case l.wantsFlight():
 		w.pause = min(max(2*w.pause, firstFlightPause), longestFlightPause)
-		w.next = time.After(w.pause)
-	} else if l.Memory.Monitor != nil {
-		w.next = time.After(longestFlightPause)
+	default:
+		w.pause = min(max(2*w.pause, firstUnaskedPause), longestUnaskedPause)
 	}
+	w.next = time.After(w.pause)
+}
+
+// warnOfSlow warns if it is another rank than before that the others wait for.
+func (l *launcher) warnOfSlow(waiting flight.Waiting) {
+	slow := waiting.Slow(l.flight.slow)
+	if slow == l.flight.slow {
+		return
+	}
+	l.flight.slow = slow
+	if slow < 0 {
+		l.warn(-1, "no rank is slow any more")
+		return
+	}
+	of := waiting.Of[slow]
+	l.warn(slow, fmt.Sprintf("rank %d is slow: the others wait %.0f%% of their time for it, which is %.0f%% of all waiting (goccl inspect --health)", slow, 100*of.Ratio, 100*of.Share))
 }
 
 // openFlight opens the memory of the group that the ranks have initialized last.
 func (l *launcher) openFlight() {
-	if !l.wantsFlight() {
-		return
-	}
 	var memory Flight
 	var err error
 	if l.Nodes.Count < 2 {

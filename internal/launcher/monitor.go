@@ -3,6 +3,7 @@ package launcher
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/goccl/goccl/internal/flight"
 )
@@ -16,15 +17,17 @@ type Monitor struct {
 	restarts int    // of the job
 	memory   Flight // nil: not found yet, or closed
 	last     []flight.Rank
+	window   *flight.Window // of memory
+	waiting  flight.Waiting
 }
 
-// Observe returns how often the job has been restarted, and what the ranks of this node have
-// recorded up to now, without those that have recorded nothing. Those of an earlier attempt are
-// shown until one of a later attempt has recorded something.
-func (m *Monitor) Observe() (restarts int, ranks []flight.Rank) {
+// Observe returns how often the job has been restarted, who makes others wait, and what the ranks
+// of this node have recorded up to now, without those that have recorded nothing. Those of an
+// earlier attempt are shown until one of a later attempt has recorded something.
+func (m *Monitor) Observe() (restarts int, waiting flight.Waiting, ranks []flight.Rank) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.restarts, m.read()
+	return m.restarts, m.waiting, m.read()
 }
 
 func (m *Monitor) read() []flight.Rank {
@@ -54,17 +57,24 @@ func (m *Monitor) open(memory Flight) {
 		m.read()
 		_ = m.memory.Close() // of what was only read
 	}
-	m.memory = memory
+	if m.memory = memory; memory != nil {
+		m.window, m.waiting = flight.NewWindow(), flight.Waiting{}
+	}
 }
 
-// haveLeft reports whether all ranks have left their first group. They may initialize another one.
-func (m *Monitor) haveLeft() bool {
+// sample reads the memory, and returns who makes others wait, and whether all ranks have left their
+// first group: they may initialize another one.
+func (m *Monitor) sample(now time.Time) (waiting flight.Waiting, haveLeft bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.memory == nil {
-		return true
+		return m.waiting, true
 	}
-	return !slices.ContainsFunc(m.read(), func(r flight.Rank) bool {
+
+	ranks := m.read()
+	m.window.Add(ranks, now)
+	m.waiting = m.window.Waiting()
+	return m.waiting, !slices.ContainsFunc(ranks, func(r flight.Rank) bool {
 		return !slices.ContainsFunc(r.Groups, func(g flight.GroupCalls) bool { return g.Name == "" && g.Left })
 	})
 }

@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,11 +25,16 @@ func (f *fakeFlight) Ranks() ([]flight.Rank, error) {
 func (f *fakeFlight) Close() error { f.isClosed = true; return nil }
 
 func shownPIDs(m *Monitor) (restarts int, pids []int) {
-	restarts, ranks := m.Observe()
+	restarts, _, ranks := m.Observe()
 	for _, r := range ranks {
 		pids = append(pids, r.PID)
 	}
 	return restarts, pids
+}
+
+func haveLeft(m *Monitor) bool {
+	_, left := m.sample(time.Now())
+	return left
 }
 
 // A monitor shows the ranks of its node, and what they had recorded last once their memory is gone.
@@ -36,7 +42,7 @@ func TestMonitor(t *testing.T) {
 	var m Monitor
 	_, pids := shownPIDs(&m)
 	require.Empty(t, pids)
-	require.True(t, m.haveLeft(), "nothing is known: the memory is looked for")
+	require.True(t, haveLeft(&m), "nothing is known: the memory is looked for")
 
 	first := &fakeFlight{ranks: []flight.Rank{{Rank: 1, PID: 11}, {Rank: 2, PID: 12}, {Rank: 3, PID: 13}, {Rank: 4, PID: 14}}}
 	m.begin(0, 2, 2)
@@ -66,6 +72,33 @@ func TestMonitor(t *testing.T) {
 	require.Equal(t, []int{33}, pids)
 }
 
+// Who makes others wait is that of one memory, and remains when that is closed.
+func TestMonitorOfWaiting(t *testing.T) {
+	var m Monitor
+	m.begin(0, 0, 2)
+	f := &fakeFlight{ranks: []flight.Rank{{Rank: 0}, {Rank: 1}}}
+	now := time.Now()
+	for rank := range f.ranks {
+		var calls []flight.Call
+		for n := range 5 {
+			begun := now.Add(time.Duration(n-10)*time.Second + time.Duration(rank)*100*time.Millisecond)
+			calls = append(calls, flight.Call{Number: uint64(n + 1), State: flight.StateDone, Begun: begun, Ended: now})
+		}
+		f.ranks[rank].Groups = []flight.GroupCalls{{Calls: calls}}
+	}
+	m.open(f)
+	waiting, left := m.sample(now)
+	require.False(t, left)
+	require.Equal(t, 1, waiting.Slow(-1))
+	require.InDelta(t, 0.1, waiting.Of[1].Ratio, 1e-9)
+	m.open(nil)
+	_, waiting, _ = m.Observe()
+	require.Equal(t, 1, waiting.Slow(-1))
+	m.open(&fakeFlight{})
+	_, waiting, _ = m.Observe()
+	require.Equal(t, -1, waiting.Slow(-1))
+}
+
 // Ranks that have all left their first group may initialize another one.
 func TestMonitorLooksAgain(t *testing.T) {
 	var m Monitor
@@ -76,7 +109,7 @@ func TestMonitorLooksAgain(t *testing.T) {
 		{Rank: 1, Groups: []flight.GroupCalls{group("", false), group("pair", true)}},
 	}}
 	m.open(f)
-	require.False(t, m.haveLeft())
+	require.False(t, haveLeft(&m))
 	f.ranks[1].Groups[0].Left = true
-	require.True(t, m.haveLeft())
+	require.True(t, haveLeft(&m))
 }

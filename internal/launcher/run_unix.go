@@ -93,6 +93,7 @@ func (j *Spec) start(ctx context.Context, a *attempt) (*Outcome, error) {
 
 	defer l.closeFiles()
 	defer func() { l.cores.release() }()
+	l.flight.slow = -1
 	l.flight.Monitor = cmp.Or(j.Memory.Monitor, new(Monitor))
 	l.flight.begin(l.restart, l.firstHere(), l.Ranks)
 	defer l.flight.open(nil)

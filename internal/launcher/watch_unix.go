@@ -108,7 +108,9 @@ func (l *launcher) noteFailure(i int) {
 		return
 	}
 	l.failure.seen, l.failure.after, l.failure.stall = i, time.Since(l.started), l.findStall(r.died)
-	l.openFlight() // of a group that was initialized since
+	if l.wantsFlight() {
+		l.openFlight() // of a group that was initialized since
+	}
 	l.ending.blamedLate = time.After(blameGrace)
 	if r.Report != nil && r.Report.Kind == launchenv.FailedInit && r.Report.Cause == faults.Aborted {
 		l.ending.blamedLate = time.After(initGrace)

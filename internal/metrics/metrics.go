@@ -32,6 +32,7 @@ type Job struct {
 	Node     string // the number of the node, or "" if it is not known
 	Host     string
 	Restarts int // -1 if they are not known
+	Waiting  flight.Waiting
 	Ranks    []flight.Rank
 }
 
@@ -56,6 +57,11 @@ var Metrics = []Metric{
 		func(c flight.Counter) float64 { return c.Duration.Seconds() }),
 	ofCalls("goccl_waiting_seconds_total", "Time in calls in which the rank waited for others.",
 		func(c flight.Counter) float64 { return c.Waiting.Seconds() }),
+	{"goccl_waiting_caused_ratio", "gauge", "Share of the time of the other ranks that they waited for this rank, on average, in the last minute.", func(j *Job, add adder) {
+		for rank, l := range j.Waiting.Of {
+			add(l.Ratio, "rank", strconv.Itoa(rank))
+		}
+	}},
 	{"goccl_step", "gauge", "Number of the step of the training.", func(j *Job, add adder) {
 		eachStep(j, func(s step, labels ...string) { add(float64(s.number), labels...) })
 	}},

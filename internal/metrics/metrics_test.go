@@ -132,7 +132,8 @@ func job() *Job {
 		{Number: 2, Group: "0a", Step: 1, Label: "backward", At: at.Add(2 * time.Second)},
 		{Number: 3, Group: "0a", Step: 2, Label: "compute", At: at.Add(5 * time.Second)},
 	}
-	return &Job{Node: "0", Host: "a", Restarts: 2, Ranks: []flight.Rank{
+	waiting := flight.Waiting{Of: map[int]flight.Lateness{0: {}, 10: {Share: 1, Ratio: 0.25}}}
+	return &Job{Node: "0", Host: "a", Restarts: 2, Waiting: waiting, Ranks: []flight.Rank{
 		{Rank: 0, PID: 77, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}}, Marks: marks},
 		{Rank: 10, PID: 78, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}, {ID: "0b", Name: "pair", Counters: counters}}, Counters: counters},
 	}}
@@ -152,7 +153,11 @@ goccl_failures_total{rank="10",group="closed",collective="all_reduce",node="0"} 
 goccl_failures_total{rank="10",group="default",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="pair",collective="all_reduce",node="0"} 1
 `, section(written(t, job()), 0, 2))
-	require.Equal(t, `# HELP goccl_step Number of the step of the training.
+	require.Equal(t, `# HELP goccl_waiting_caused_ratio Share of the time of the other ranks that they waited for this rank, on average, in the last minute.
+# TYPE goccl_waiting_caused_ratio gauge
+goccl_waiting_caused_ratio{rank="0",node="0"} 0
+goccl_waiting_caused_ratio{rank="10",node="0"} 0.25
+# HELP goccl_step Number of the step of the training.
 # TYPE goccl_step gauge
 goccl_step{rank="0",group="default",node="0"} 2
 # HELP goccl_step_seconds Time that the last whole step took, by what the program did.

@@ -46,6 +46,10 @@ func TestMain(m *testing.M) {
 		ccl.Register(deadly())
 		Main()
 	}
+	if slow := os.Getenv(asWorker); slow != "" {
+		workAsRank(slow)
+		return
+	}
 	if job := os.Getenv(asRankZero); job != "" {
 		waitForRankOne(job)
 	}

@@ -21,8 +21,8 @@ func (c *runCommand) showMetrics(job *launcher.Spec, log *runLog) (stop func(), 
 	monitor := new(launcher.Monitor)
 	host, _ := os.Hostname() // or none
 	e, err := exporter.Start(c.Metrics, func(w io.Writer, run string) error {
-		restarts, ranks := monitor.Observe()
-		return metrics.Write(w, &metrics.Job{Run: run, Node: strconv.Itoa(c.NodeRank), Host: host, Restarts: restarts, Ranks: ranks})
+		restarts, waiting, ranks := monitor.Observe()
+		return metrics.Write(w, &metrics.Job{Run: run, Node: strconv.Itoa(c.NodeRank), Host: host, Restarts: restarts, Waiting: waiting, Ranks: ranks})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", c.Metrics, err)

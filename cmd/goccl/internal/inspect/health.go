@@ -126,12 +126,9 @@ type RankHealth struct {
 	Ratio   float64 `json:"waiting_caused_ratio"`  // of the time of each other rank
 }
 
-// healthWindow is how old the calls may be that show which rank is slow.
-const healthWindow = time.Minute
-
 // Health returns how a running job does, in which no call may last longer than limit.
 func (j *Records) Health(limit time.Duration) *Health {
-	w := flight.NewWindow(healthWindow)
+	w := flight.NewWindow()
 	w.Add(j.Ranks, j.Written)
 	waiting := w.Waiting()
 	h := &Health{Job: j.Running.Name, IsGone: true, Calls: waiting.Calls, Seconds: waiting.Seconds}
@@ -193,7 +190,7 @@ func (h *Health) Write(w io.Writer) error {
 			b.WriteString("; " + cmp.Or(halts[r.State], "in another pid namespace"))
 		}
 		if r.Share > 0 {
-			fmt.Fprintf(&b, "; %.0f%% of the waiting is for it", 100*r.Share)
+			fmt.Fprintf(&b, "; %.0f%% of the waiting is for it, %.1f%% of the others' time", 100*r.Share, 100*r.Ratio)
 		}
 		b.WriteString("\n")
 	}

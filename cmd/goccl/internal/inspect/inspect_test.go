@@ -223,7 +223,7 @@ func TestSlowRank(t *testing.T) {
 	require.Equal(t, "job j: rank 1 (pid 101) is stopped: kill -CONT lets it go on", h.Problem)
 	require.Equal(t, `job j, 4 ranks
   rank 0: call 7, all_reduce of 8 float32 by direct (begun for 12s)
-  rank 1: message 4, recv of 1 int8 from rank 0, tag 0 (begun); is stopped: kill -CONT lets it go on; 100% of the waiting is for it
+  rank 1: message 4, recv of 1 int8 from rank 0, tag 0 (begun); is stopped: kill -CONT lets it go on; 100% of the waiting is for it, 25.0% of the others' time
   rank 2: it has left the job; has ended
   rank 3: no call is recorded; in another pid namespace
 rank 1 is slow: the others wait 25% of their time for it, in 5 calls of 5 s
