@@ -45,9 +45,8 @@ Columns: the bytes of the longest input; six kinds of blocks: equal or different
 in each rank's own order; three ways to be in place: all ranks, even ranks, odd ranks; for each algorithm the pairs of a type and an
 operation, of those that exist, and the calls. Operations include PremulSum and those of ccl.NewOp, which for integers and bools do not commute.
 
-With -race the suite makes fewer calls, in the same groups and media: half of those that a check samples, on more than
-four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
-to four ranks. All pairs remain. With -short groups have 1, 2, 3, 8 and 33 ranks.
+With -race the suite makes fewer calls, with the same pairs: half of those that a check samples, still fewer on more than four
+ranks, and no long ones. With -short groups have 1, 2, 3, 8 and 33 ranks.
 
 `
 
