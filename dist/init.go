@@ -364,7 +364,7 @@ func initFailed(backend string, err error) error {
 //
 // InitProcessGroup can be called again afterwards, any number of times. The exception is transport
 // mpi without Spawn: there DestroyProcessGroup waits for the other processes and ends MPI, which
-// does not start twice in a process.
+// does not start twice in a process. Transport tcp waits for them too, but not for more than 10 s.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // failedLeaveTime is how long a process that has failed waits for the other ranks when it leaves
 // the job for good. It is short, so that the program can print its error: mpirun ends it a second
-// after another rank has died. One that has not failed waits for all ranks, however long these
-// work on, as programs do in MPI_Finalize.
+// after another rank has died. One that has not failed waits for all ranks as long as the transport
+// needs: MPI until they end, as programs do in MPI_Finalize.
 const failedLeaveTime = 300 * time.Millisecond
 
 // joinedBy notes that the process has called Join of p.

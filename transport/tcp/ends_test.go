@@ -67,6 +67,22 @@ func TestDeath(t *testing.T) {
 	}
 }
 
+// A process that leaves waits for others that do not, as one that is stopped, only as long as what it has sent may be on its way.
+func TestLeaveBesideOneThatStays(t *testing.T) {
+	conns := loopback(t, 2, 1)
+	all := make([]*process, 2)
+	for rank := range all {
+		p, err := newProcess(connections{rank: rank, node: rank, conns: conns[rank], silence: 50 * time.Millisecond})
+		require.NoError(t, err)
+		all[rank] = p
+	}
+	eps := joinAll(t, all)
+	for rank, p := range all { // one after the other
+		require.NoError(t, errors.Join(eps[rank].Close(), eps[rank].Free()))
+		require.NoError(t, p.leave(t.Context()))
+	}
+}
+
 // silent is a connection whose kernel gives the other host up.
 type silent struct {
 	net.Conn

@@ -23,6 +23,8 @@ type connections struct {
 	// more by which nothing is sent. The kernel keeps asking the other host by the last one whether it
 	// is there.
 	conns [][]net.Conn
+	// pids are, by rank, the ids of the processes; nil: they say so when they join.
+	pids []int
 	// silence is how long another host may not answer; 0: 10 s.
 	silence time.Duration
 	// pieceBytes is the length in bytes of the longest piece of a view; 0: 1 MiB.
@@ -36,7 +38,8 @@ const longestPieceBytes = 1 << 20
 // process is this process among those of the job.
 type process struct {
 	*packet.Process
-	wire *wire
+	wire    *wire
+	silence time.Duration
 }
 
 // newProcess returns this process. The connections then belong to it, unless there is an error.
@@ -46,12 +49,14 @@ func newProcess(c connections) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tcp: rank %d: %w", c.rank, err)
 	}
-	return &process{packet.NewProcess(packet.Config{Name: Name, Wire: w, Node: c.node, PieceBytes: c.pieceBytes}), w}, nil
+	return &process{packet.NewProcess(packet.Config{Name: Name, Wire: w, Node: c.node, PIDs: c.pids, PieceBytes: c.pieceBytes}), w, c.silence}, nil
 }
 
 // leave closes the connections. All endpoints were closed. It waits until the other processes leave
-// as well, or ctx ends.
+// as well, ctx ends, or they must have got all that was sent to them.
 func (p *process) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.silence)
+	defer cancel()
 	p.SayGoodbye(ctx)
 	p.Shut()
 	return p.wire.close(ctx)

@@ -77,7 +77,7 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(connections{rank: j.Rank, node: c.Node, conns: m.Conns})
+	p, err := newProcess(connections{rank: j.Rank, node: c.Node, conns: m.Conns, pids: m.PIDs})
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}

@@ -32,6 +32,10 @@ func (j *joining) reach(ctx context.Context) (net.Conn, error) {
 		if err == nil {
 			conn, err = handshake.Dial(ctx, address, j.from, j.identity, handshake.Opening{Purpose: purposeJoin, From: uint32(j.Rank)})
 			if j.root = address; err == nil {
+				err = j.receiveRoot(ctx, conn)
+			}
+
+			if err == nil {
 				return conn, nil
 			}
 			err = fmt.Errorf("rank 0 at %s: %w", address, err)
@@ -56,6 +60,24 @@ func (j *joining) reach(ctx context.Context) (net.Conn, error) {
 		err = fmt.Errorf("%w; %w", err, last)
 	}
 	return nil, err
+}
+
+// receiveRoot receives which process rank 0 is. A connection that ends before is one to nobody.
+func (j *joining) receiveRoot(ctx context.Context, conn net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	m, err := receive(conn)
+	switch {
+	case !stop():
+		return ctx.Err()
+	case err == nil && m.Member == nil:
+		err = errOrder
+	}
+
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	j.rootPID = m.Member.PID
+	return nil
 }
 
 // sleep pauses, and reports whether ctx goes on.
@@ -126,7 +148,7 @@ func (j *joining) follow(root net.Conn, tables chan<- *table) verdict {
 		m, err := receive(root)
 		switch {
 		case err != nil:
-			return verdict{err: fmt.Errorf("%w; its connection, to %s, ended: %w", &transport.PeerLostError{Rank: 0}, j.root, err)}
+			return verdict{err: fmt.Errorf("%w; its connection, to %s, ended: %w", &transport.PeerLostError{Rank: 0, PID: j.rootPID}, j.root, err)}
 		case m.Failure != nil || m.Ready:
 			return verdict{Failure: m.Failure}
 		case m.Table == nil || len(m.Table.Members) != j.Size || slices.Contains(m.Table.Members, nil) || len(tables) > 0:
@@ -202,9 +224,9 @@ func (j *joining) link(outer context.Context, tables <-chan *table) (m *Mesh, er
 
 // newMesh returns the mesh without connections.
 func (j *joining) newMesh(t *table) *Mesh {
-	m := &Mesh{Hosts: make([]string, j.Size), Conns: make([][]net.Conn, j.Size)}
+	m := &Mesh{PIDs: make([]int, j.Size), Conns: make([][]net.Conn, j.Size)}
 	for rank, member := range t.Members {
-		m.Hosts[rank] = member.Host
+		m.PIDs[rank] = member.PID
 		switch {
 		case rank == j.Rank:
 		case member.Node >= 0 && member.Node == j.Node:

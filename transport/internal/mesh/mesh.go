@@ -15,8 +15,8 @@ import (
 
 // Mesh is the connections of a rank to all others.
 type Mesh struct {
-	// Hosts are the names of the ranks' hosts.
-	Hosts []string
+	// PIDs are the ranks' process ids.
+	PIDs []int
 	// Conns are the connections to each rank; nil for this rank. There are two to one of another node
 	// (by the second, hosts see whether the other one is there), else one.
 	Conns [][]net.Conn
@@ -70,6 +70,7 @@ type joining struct {
 	from     net.IP // from which it dials, or nil
 	listener *handshake.Listener
 	root     string    // the address of rank 0
+	rootPID  int       // its process id
 	links    chan link // that others have dialed, perhaps before this rank knows its session
 	leader   *leader   // used by rank 0
 }
@@ -157,7 +158,7 @@ func (j *joining) accept(conn net.Conn, o handshake.Opening) {
 			return
 		default: // those are too many
 		}
-	case o.Purpose == purposeJoin && j.Rank == 0:
+	case o.Purpose == purposeJoin && j.Rank == 0 && send(conn, &message{Member: &member{PID: os.Getpid()}}) == nil:
 		j.leader.start(conn)
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,7 +111,7 @@ func TestConnect(t *testing.T) {
 		results := connectAll(bounded(t), all, nil)
 		for rank, m := range results {
 			require.NoError(t, m.err)
-			require.Len(t, m.Hosts, size)
+			require.Equal(t, slices.Repeat([]int{os.Getpid()}, size), m.PIDs)
 			require.Len(t, m.Conns, size)
 			for peer, lanes := range m.Conns {
 				switch {
@@ -280,6 +282,33 @@ func TestLostRank(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, 1, lost.Rank)
 	require.ErrorContains(t, err, "it was on host elsewhere")
+}
+
+// TestLostRoot ends the connection of rank 0, once it has said who it is and before.
+func TestLostRoot(t *testing.T) {
+	for _, pid := range []int{4711, 0} {
+		c := configs(t, 2)[1]
+		l, err := net.Listen("tcp", c.Rendezvous.(fixed).String())
+		require.NoError(t, err)
+		root := handshake.Serve(l, handshake.Identity{Secret: secret}, func(conn net.Conn, _ handshake.Opening) {
+			if pid != 0 {
+				_ = send(conn, &message{Member: &member{PID: pid}})
+				_, _ = receive(conn)
+			}
+			_ = conn.Close()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), map[int]time.Duration{4711: time.Minute, 0: 100 * time.Millisecond}[pid])
+		_, err = Connect(ctx, c)
+		cancel()
+		require.NoError(t, root.Close())
+		if pid != 0 {
+			require.ErrorContains(t, err, "peer lost: rank 0 (pid 4711) is gone; its connection, to ")
+			continue
+		}
+		late, ok := errors.AsType[*transport.TimeoutError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, []int{0}, late.Missing)
+	}
 }
 
 // TestSecondJob starts a second job, with another secret or another name, while the first waits.

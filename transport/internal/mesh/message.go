@@ -14,7 +14,7 @@ import (
 
 // message is what rank 0 and another rank send each other; one of the fields is set.
 type message struct {
-	Member  *member            `json:"member,omitempty"`  // to rank 0: who this rank is
+	Member  *member            `json:"member,omitempty"`  // to rank 0: who this rank is; first from rank 0: its process id
 	Table   *table             `json:"table,omitempty"`   // from rank 0, when all have come
 	Linked  bool               `json:"linked,omitempty"`  // to rank 0: this rank is connected with all
 	Ready   bool               `json:"ready,omitempty"`   // from rank 0: all are

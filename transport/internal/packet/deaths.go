@@ -16,8 +16,8 @@ type deaths struct {
 	watched watched
 }
 
-func newDeaths(size int) deaths {
-	return deaths{isDead: make([]interleave.Bool, size), pids: make([]int, size)}
+func newDeaths(size int, pids []int) deaths {
+	return deaths{isDead: make([]interleave.Bool, size), pids: append(make([]int, 0, size), pids...)[:size]}
 }
 
 // watchRank notes a rank's process. If the wire does not report dead processes, isSilent, it is

@@ -62,6 +62,8 @@ type Config struct {
 	Wire Wire
 	// Node tells processes of one machine apart that share no memory: those with different ones.
 	Node int
+	// PIDs are the ids of the processes, by rank; nil: they are known once all have joined.
+	PIDs []int
 	// Wrap, unless nil, returns what an endpoint is for the users of the transport.
 	Wrap func(*Endpoint) transport.Endpoint
 	// DirectRanks is the number of ranks of the largest group in which each sends its line to all
@@ -76,7 +78,7 @@ type Config struct {
 func NewProcess(c Config) *Process {
 	n := c.Wire.Size()
 	p := &Process{
-		name: c.Name, wire: c.Wire, wrap: c.Wrap, directRanks: c.DirectRanks, pieceBytes: c.PieceBytes, deaths: newDeaths(n),
+		name: c.Name, wire: c.Wire, wrap: c.Wrap, directRanks: c.DirectRanks, pieceBytes: c.PieceBytes, deaths: newDeaths(n, c.PIDs),
 		describe:    func() string { return describeHost(c.Node) },
 		saidGoodbye: make([]interleave.Bool, n), unresponsive: make([]interleave.Bool, n),
 		groups: make(map[uint64]*entry),
