@@ -178,7 +178,7 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 			return err
 		}
 	}
-	if r := e.records.recorder; (r != nil && r.metrics || o.observer != nil) && !e.isLevel {
+	if r := e.records.recorder; (r != nil && r.metrics || o.observer != nil) && e.level == nil {
 		e.meter.isOn, e.meter.observer = true, o.observer
 		e.addWaitsTo(&e.meter.waited)
 	}

@@ -294,7 +294,7 @@ func (e *engine) step(ctx context.Context, r *request) (err error) {
 	if e.before != nil {
 		return e.failedBefore(r.coll)
 	}
-	if !r.isJoined && !e.isLevel { // otherwise the wait for the other ranks notices
+	if !r.isJoined && e.level == nil { // otherwise the wait for the other ranks notices
 		if err := transport.ContextError(ctx); err != nil {
 			if e.before = e.failure(); e.before != nil { // since the call started, which may have ended ctx
 				return e.failedBefore(r.coll)
@@ -341,7 +341,7 @@ func (e *engine) alone(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	if err := transport.ContextError(ctx); err != nil && !r.isJoined && !e.isLevel {
+	if err := transport.ContextError(ctx); err != nil && !r.isJoined && e.level == nil {
 		return err
 	}
 

@@ -30,6 +30,17 @@ func (s *failures) fail(f *transport.Failure) *transport.Failure {
 	return s.ep.Fail(f)
 }
 
+// fail records err, an error of the current call, as the group's failure, unless that has failed
+// before. It returns the failure, which the group of which this one is a level then has as well:
+// who ends the call of a level waits for a rank that is stopped in it.
+func (e *engine) fail(err error) *transport.Failure {
+	f := e.failures.fail(e.failures.failureOf(err, e.rank, e.seq))
+	if l := e.level; l != nil {
+		l.kernel.engine.failures.fail(l.outward(f))
+	}
+	return f
+}
+
 // failed ends a call that could not be completed. It records err as the group's failure, unless
 // the group has failed before, and returns when no other rank touches this rank's buffers any
 // more. It returns nil if other ranks have completed the call meanwhile, and not only a step before
@@ -37,7 +48,7 @@ func (s *failures) fail(f *transport.Failure) *transport.Failure {
 func (e *engine) failed(coll Collective, err error) error {
 	f := e.ep.Failure()
 	if f == nil || !errors.Is(err, transport.ErrFailed) {
-		f = e.failures.fail(e.failures.failureOf(err, e.rank, e.seq))
+		f = e.fail(err)
 	}
 	if e.ep.Withdraw() && e.stage.inside {
 		return nil

@@ -17,7 +17,7 @@ type group struct {
 	name       string
 	global     []int // ranks in the first group, by rank; nil: this is the first group
 	selector   Selector
-	isLevel    bool   // it is a level of another group
+	level      *Level // of another group; nil: it is none
 	isDebug    bool   // calls show their labels
 	joined     uint64 // the calls that New made; users' calls count from there
 }
@@ -123,7 +123,7 @@ func (g *group) connect(ctx context.Context, number uint64, members []int) (tran
 // placedRanks returns the endpoint if it knows on which nodes the ranks are, and there can be
 // groups by node.
 func (g *group) placedRanks() transport.Nodes {
-	if placed, ok := g.ep.(transport.Nodes); ok && g.size > 1 && !g.isLevel {
+	if placed, ok := g.ep.(transport.Nodes); ok && g.size > 1 && g.level == nil {
 		return placed
 	}
 	return nil

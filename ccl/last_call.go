@@ -172,7 +172,7 @@ func (l *records) lastCall(rank int) (last LastCall, ok bool) {
 
 		if g.ID == l.lane.Group() {
 			last, ok = call, true
-		} else if call.isOpen() && !g.Left && !l.isLevel {
+		} else if call.isOpen() && !g.Left && l.level == nil {
 			call.Group = g.Name
 			others = append(others, call)
 		}

@@ -62,8 +62,8 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 	if passed, ok := errors.AsType[*transport.AbortedError](err); ok && passed.Cause != nil { // another rank gave up
 		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
 	}
-	if f = c.engine.ep.Fail(f); f.By != c.engine.rank {
-		return c.engine.failures.cause(f)
+	if recorded := c.engine.ep.Fail(f); recorded != f || f.By != c.engine.rank { // perhaps its own, before it began
+		return c.engine.failures.cause(recorded)
 	}
 	return err
 }
@@ -138,9 +138,9 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 		return err
 	}
 	comm := unopened(ep)
-	comm.engine.isLevel = true
 	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
-	const number = ^uint64(0)          // that no call has
+	comm.engine.level = *level
+	const number = ^uint64(0) // that no call has
 
 	err = comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
 	comm.engine.addWaitsTo(c.engine.meter.waits)

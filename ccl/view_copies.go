@@ -96,7 +96,10 @@ func (v *View) showPieces(f func(*View) error) error {
 func (c *Call) flip(s transport.Staging, isLast bool) error {
 	err := s.Flip()
 	if e := c.engine; err != nil && isLast && !e.entry.Exposed {
-		if e.ep.Fail(e.failures.failureOf(err, e.rank, e.seq)); s.ResolveFlip() {
+		if !errors.Is(err, transport.ErrFailed) {
+			e.fail(err)
+		}
+		if s.ResolveFlip() {
 			return nil
 		}
 	}

@@ -35,7 +35,8 @@ func (e *PeerLostError) Error() string {
 }
 
 // TimeoutError reports that a call waited longer than its timeout. Rank By was the first to do
-// so. Missing are the ranks that have not entered call Seq, or not joined the group if Seq is 0.
+// so. Missing are the ranks that have not entered call Seq, except those that wait for another one
+// of them in an earlier call; or that have not joined the group if Seq is 0.
 // Behind are the ranks that have, but did not reach the point that By waited for.
 //
 // Of a receive from any rank, Left are those of Behind that have left the group. Waiting are the

@@ -13,13 +13,13 @@ var hashes = map[string]uint64{
 	"departures": 0x3f76df13d3000ee8,
 	"orders":     0xeb3cf87e54253faa,
 	"programs":   0x9e0140b85e64a08c,
-	"faults":     0x28768b277f04de46,
-	"operators":  0x63ceafac0aa81265,
-	"spawn":      0x9c4277e6e577a7ef,
+	"faults":     0xc07d0aa4afee1509,
+	"operators":  0x4cd8f9001e5b1f2d,
+	"spawn":      0xbcb74eaf602fbe62,
 	"training":   0x73ebc8b194666817,
 	"processes":  0x4386377fdc805f36,
 	"bugs":       0xb4611e612c993527,
-	"packets":    0xbd44c783b02382d4,
+	"packets":    0x007c68fbbe1873b0,
 }
 
 const hashed = 25

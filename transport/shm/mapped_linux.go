@@ -70,6 +70,9 @@ func (m *mapped) Conclude(formed bool) (isFormed bool) {
 	return safely(m, func() bool { return m.endpoint.Conclude(formed) })
 }
 
+// WaitsFor is that of groupsync.Member.
+func (m *mapped) WaitsFor() int { return safely(m, m.endpoint.WaitsFor) }
+
 // Failure implements transport.Endpoint.
 func (m *mapped) Failure() *transport.Failure { return safely(m, m.endpoint.Failure) }
 

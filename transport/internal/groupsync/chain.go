@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/transport"
 )
 
 // findStuck returns the rank at the end of the chain of waits from peer, for which this rank
@@ -35,6 +36,26 @@ func (r *Member) findAwake() (ranks []int) {
 	}
 }
 
+// waitsFor returns the rank that waitOn says, of a group of that size; -1 if none or any.
+func waitsFor(waitOn uint64, size int) int {
+	if on := waitOn &^ gaveUp; on != 0 && on <= uint64(size) {
+		return int(on) - 1
+	}
+	return -1
+}
+
+// WaitsFor returns the rank for which this one sleeps in a call, or has waited in vain; -1 if none.
+// Any goroutine may call it.
+func (r *Member) WaitsFor() int {
+	switch f := r.Failure(); {
+	case f == nil:
+		return waitsFor(r.state.waitOn.Load(), r.Size())
+	case (f.Kind == transport.FailureTimeout || f.Kind == transport.FailureStuck) && len(f.Ranks) > 0:
+		return f.Ranks[0]
+	}
+	return -1
+}
+
 // isAwake reports whether a rank that waitOn announces as a waiter neither sleeps nor has given up.
 // Unless it is stopped, such a rank is awake for a moment only.
 func isAwake(waitOn *interleave.Uint64, rest Rest, sleeper int) bool {
@@ -51,13 +72,13 @@ func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func
 	var chain []int
 	end := peer // of a circle
 	for who := peer; who != r.rank && !slices.Contains(chain, who); {
-		on := waitOn(who)
-		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // it waits for its own message
+		on := waitsFor(waitOn(who), r.Size())
+		if on < 0 || on == who { // it waits for its own message
 			end = who
 			break
 		}
 		chain = append(chain, who)
-		who = int(on) - 1
+		who = on
 	}
 
 	if r.group.processes == nil { // whoever was stopped after it took its token leaves this one

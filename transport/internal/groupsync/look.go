@@ -1,6 +1,10 @@
 package groupsync
 
-import "github.com/goccl/goccl/transport"
+import (
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
 
 // interruption is an event that can end a wait early.
 type interruption uint8
@@ -173,12 +177,24 @@ func (r *Member) lostError(peer int) *transport.PeerLostError {
 	return e
 }
 
-// missingRanks returns the ranks that have not entered the current call.
+// missingRanks returns the ranks that have not entered the current call, without those that wait
+// for another of them in an earlier one.
 func (r *Member) missingRanks() (ranks []int) {
-	for rank, p := range r.group.states {
-		if rank != r.rank && !p.hasArrived(r.call.seq) {
+	isMissing := func(rank int) bool {
+		return rank != r.rank && !r.group.states[rank].hasArrived(r.call.seq)
+	}
+	for rank := range r.group.states {
+		if isMissing(rank) {
 			ranks = append(ranks, rank)
 		}
+	}
+
+	isHeldUp := func(rank int) bool {
+		on := waitsFor(r.group.states[rank].waitOn.Load(), r.Size())
+		return on >= 0 && on != rank && isMissing(on)
+	}
+	if first := slices.DeleteFunc(slices.Clone(ranks), isHeldUp); len(first) > 0 {
+		return first
 	}
 	return ranks
 }

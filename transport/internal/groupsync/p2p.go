@@ -120,8 +120,8 @@ func (l *P2P) Behind(peer int) int {
 // waitOf returns 1 + the rank that a rank waits for, or 0.
 func (l *P2P) waitOf(who int) uint64 {
 	states := l.member.group.states
-	if on := states[who].waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(states)) {
-		return on
+	if on := waitsFor(states[who].waitOn.Load(), len(states)); on >= 0 {
+		return uint64(on) + 1
 	}
 
 	edge := states[who].p2pWaitOn.Load() &^ gaveUp

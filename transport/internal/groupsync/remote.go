@@ -38,6 +38,14 @@ func (s *State) sharedWords() [StateWords]*interleave.Uint64 {
 // HasDeparted reports whether words are those of a rank that has left.
 func HasDeparted(words [StateWords]uint64) bool { return words[StateWords-1] != 0 }
 
+// SetWaitOn makes words those of a rank that sleeps for another one, unless they say for which.
+func SetWaitOn(words *[StateWords]uint64, rank int) {
+	const waitOn = 4
+	if words[waitOn] == 0 {
+		words[waitOn] = uint64(rank) + 1
+	}
+}
+
 // Words returns the words of rank beside its lines, consistent in their order: if one is new, so
 // are those before it.
 func (g *Group) Words(rank int) (words [StateWords]uint64) {

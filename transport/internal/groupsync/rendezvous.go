@@ -39,7 +39,7 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 	case r.isClosed.Load():
 		return transport.ErrClosed
 	case r.Failed():
-		return errOuterFailed
+		return r.outerError(members)
 	}
 	for rank, m := range members {
 		if m == r.rank {
@@ -52,6 +52,26 @@ func (r *Member) CheckMembers(members []int, hasCome func(rank int) bool) error 
 		}
 	}
 	return nil
+}
+
+// outerError returns why members of this group, which has failed, form no group. It finds who is
+// lost or late if those are members.
+func (r *Member) outerError(members []int) error {
+	f := r.Failure()
+	if f == nil || f.Kind != transport.FailurePeerLost && f.Kind != transport.FailureTimeout && f.Kind != transport.FailureStuck {
+		return errOuterFailed
+	}
+
+	about := *f
+	about.By = slices.Index(members, f.By)
+	about.Ranks = nil
+	for _, rank := range f.Ranks {
+		about.Ranks = append(about.Ranks, slices.Index(members, rank))
+	}
+	if about.By < 0 || slices.Contains(about.Ranks, -1) {
+		return errOuterFailed
+	}
+	return fmt.Errorf("%w: %w", errOuterFailed, JoinError(&about))
 }
 
 // Rendezvous forms groups of ranks that are goroutines. Its zero value is ready to use.

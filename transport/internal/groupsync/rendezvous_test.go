@@ -2,6 +2,7 @@ package groupsync
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,12 @@ func TestFailedWhileForming(t *testing.T) {
 	err := r.CheckMembers([]int{1, 0}, func(int) bool { return false })
 	require.ErrorIs(t, err, transport.ErrFailed)
 	require.EqualError(t, err, "the group has failed that this one is made of")
+
+	r = NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, alive), 0, nil, false)
+	r.Fail(&transport.Failure{Kind: transport.FailurePeerLost, Ranks: []int{1}, PID: 42})
+	err = r.CheckMembers([]int{1, 0}, func(int) bool { return false })
+	require.ErrorIs(t, err, transport.ErrFailed)
+	lost, ok := errors.AsType[*transport.PeerLostError](err)
+	require.True(t, ok && lost.Rank == 0 && lost.PID == 42, "%v", err)
+	require.EqualError(t, r.CheckMembers([]int{0}, func(int) bool { return false }), "the group has failed that this one is made of")
 }

@@ -3,6 +3,7 @@ package packet
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -94,6 +96,84 @@ func TestStopped(t *testing.T) {
 		})
 	}
 	entering.Wait()
+}
+
+// A rank that is lost before all have joined has a number of its process, if the transport knows it.
+func TestLostBeforeJoining(t *testing.T) {
+	p := NewProcess(Config{Name: "net", Wire: &netWire{newNet(2), 0}, PIDs: []int{41, 42}})
+	p.handleWireError(&PeerError{1, errDeaf})
+	_, err := p.JoinWorld(t.Context(), 1)
+	require.ErrorContains(t, err, "peer lost: rank 1 (pid 42) is gone")
+}
+
+// If a member dies that has come to some of the others only, those learn from the rest whom they have lost.
+func TestMemberThatOnlySomeHaveSeen(t *testing.T) {
+	all, eps := joined(t, 3)
+	members := []int{1, 2, 0}
+	form := func(rank int) (transport.Endpoint, error) {
+		return eps[rank].(transport.Groups).Group(t.Context(), 1, members)
+	}
+	n := all[0].wire.(*netWire).net
+	n.mu.Lock()
+	n.slow[[2]int{2, 1}] = true
+	n.mu.Unlock()
+
+	var forming sync.WaitGroup
+	var seen sync.WaitGroup
+	seen.Add(2)
+	dead := make(chan transport.Endpoint, 1)
+	forming.Go(func() {
+		made, err := form(2)
+		assert.NoError(t, err)
+		dead <- made
+		seen.Done()
+	})
+	forming.Go(func() {
+		made, err := form(0)
+		seen.Done()
+		if assert.NoError(t, err) {
+			_, err = made.Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1})
+			assert.ErrorIs(t, err, transport.ErrFailed)
+			if f := made.Failure(); assert.NotNil(t, f) {
+				assert.Equal(t, []any{transport.FailurePeerLost, []int{1}, os.Getpid()}, []any{f.Kind, f.Ranks, f.PID})
+			}
+			assert.NoError(t, errors.Join(made.Close(), made.Free()))
+		}
+	})
+	forming.Go(func() {
+		_, err := form(1)
+		lost, ok := errors.AsType[*transport.PeerLostError](err)
+		assert.True(t, ok && lost.Rank == 1, "%v", err)
+	})
+	seen.Wait()
+	all[1].deaths.markDead(2)
+	all[1].noticeDeaths()
+	forming.Wait()
+	made := <-dead
+	require.NoError(t, errors.Join(made.Close(), made.Free()))
+}
+
+// waiting is a level in which its rank waits for rank 0 of it.
+type waiting struct{ transport.Endpoint }
+
+func (waiting) WaitsFor() int { return 0 }
+
+// Of ranks that do not come, one that waits for another of them in a level is not at fault.
+func TestHeldUpInALevel(t *testing.T) {
+	all, eps := joined(t, 3)
+	g := eps[2].(*Endpoint).group
+	g.levels.add(waiting{}, []int{1, 2})
+	eps[0].SetTimeout(transport.Timeout{After: 50 * time.Millisecond})
+	_, err := eps[0].Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1})
+	late, ok := errors.AsType[*transport.TimeoutError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []int{1}, late.Missing)
+
+	g.levels.drop()
+	g.sendWords() // it goes on
+	for all[0].poll() {
+	}
+	require.False(t, eps[0].(*Endpoint).group.sync.IsWaiting(2))
 }
 
 // A process that dies while others leave the job is not waited for, whichever of them sees it.

@@ -203,9 +203,9 @@ func (g *group) storeLine(rank int, number uint64, encoded []byte) {
 	g.sync.Arrive(rank, number, binary.LittleEndian.Uint64(encoded), f, payload)
 }
 
-// addLevel adds the endpoint of a level, which fails once the group has failed.
-func (g *group) addLevel(ep transport.Endpoint) {
-	g.levels.add(ep)
+// addLevel adds the endpoint of a level of members, which fails once the group has failed.
+func (g *group) addLevel(ep transport.Endpoint, members []int) {
+	g.levels.add(ep, members)
 	if f := g.failure(); f != nil {
 		g.levels.fail(f)
 	}

@@ -49,7 +49,7 @@ func (p *Process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 	if err == nil {
 		return ep, nil
 	}
-	if ctx.Err() != nil { // the others do not know
+	if g.failure() == nil && !errors.Is(err, transport.ErrClosed) { // who has joined sees this rank leave, and not why
 		f := groupsync.JoinFailure(rank, err)
 		g.failHere(f)
 		g.sendToAll(head{kind: kindFailed, number: uint64(rank)}, encodeFailure(f))

@@ -10,13 +10,29 @@ import (
 type levels struct {
 	mu        interleave.Mutex
 	endpoints []transport.Endpoint
+	members   [][]int // of each
 }
 
-// add adds the endpoint of a level.
-func (l *levels) add(ep transport.Endpoint) {
+// add adds the endpoint of a level of members.
+func (l *levels) add(ep transport.Endpoint, members []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endpoints = append(l.endpoints, ep)
+	l.endpoints, l.members = append(l.endpoints, ep), append(l.members, members)
+}
+
+// waitsFor returns the rank of the group for which this process's rank waits in a level, -1 if it
+// does not.
+func (l *levels) waitsFor() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, ep := range l.endpoints {
+		if member, ok := ep.(interface{ WaitsFor() int }); ok {
+			if on := member.WaitsFor(); on >= 0 && on < len(l.members[i]) {
+				return l.members[i][on]
+			}
+		}
+	}
+	return -1
 }
 
 // drop forgets the levels, which may be freed afterwards.

@@ -222,6 +222,16 @@ var gated = ccl.NewOp("gated", true, func(dst, a, b []int64) {
 	copy(dst, a)
 })
 
+// gatedLeaders is gated where the leaders of two nodes of two ranks reduce.
+var gatedLeaders = ccl.NewOp("gated leaders", true, func(dst, a, b []int64) {
+	if at, ok := gates.Load(max(a[0], b[0])); ok && max(a[0], b[0])-min(a[0], b[0]) == 2 {
+		g := at.(*gate)
+		g.once.Do(func() { close(g.inside) })
+		<-g.open
+	}
+	copy(dst, a)
+})
+
 // A rank that gives up in the middle of a call ends it on all levels, and is named as a rank of the whole group.
 func TestTwoLevelAbort(t *testing.T) {
 	g := onNodes(t, time.Minute, 0, 0, 1, 1)
@@ -280,47 +290,59 @@ func TestTwoLevelStuck(t *testing.T) {
 }
 
 // A leader that is stopped in the middle of a call, and whose process replies to nothing, is named by all others, however short the timeout
-// is: its node's other ranks, and those of other nodes, which wait for their own leader, give up later than the leaders.
+// is: its node's other ranks, and those of other nodes, which wait for their own leader, give up later than the leaders. With a long input it
+// is stopped in a call of the leaders, which the other one leaves only later.
 func TestTwoLevelStoppedLeader(t *testing.T) {
-	for _, stopped := range []int{2, 0} {
-		for _, timeout := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
-			t.Run(fmt.Sprint("rank=", stopped, ",timeout=", timeout), func(t *testing.T) {
-				t.Parallel()
-				eps := packet.OnNodes(t, []int{0, 0, 1, 1})
-				g := preferring(t, timeout, eps)
-				stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
-				first := int64(timeout) + 10*int64(stopped)
-				gates.Store(first+int64(stopped), stop)
-				defer gates.Delete(first + int64(stopped))
-				var others sync.WaitGroup
-				others.Add(3)
-				go func() {
-					select {
-					case <-stop.inside:
-						defer packet.Stop(eps[stopped])()
-						others.Wait()
-						close(stop.open)
-					case <-t.Context().Done():
-					}
-				}()
-				for rank, err := range each(4, func(rank int) error {
-					if rank != stopped {
-						defer others.Done()
-					}
-					x := make([]int64, 100)
-					x[0] = first + int64(rank)
-					return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
-				}) {
-					if rank == stopped { // it may hear of the others' failures first
-						require.ErrorContains(t, err, fmt.Sprintf("waited for rank %d,", stopped))
-						continue
-					}
-					late, ok := errors.AsType[*transport.TimeoutError](err)
-					require.True(t, ok, "rank %d: %v", rank, err)
-					require.Equal(t, []int{stopped}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+	for i, c := range []struct {
+		stopped, elements int
+		timeout           time.Duration
+	}{{2, 100, 400 * time.Millisecond}, {0, 100, 400 * time.Millisecond}, {2, 100, 2 * time.Second}, {0, 100, 2 * time.Second}, {2, 5000, time.Second}, {0, 5000, time.Second}} {
+		stopped, timeout := c.stopped, c.timeout
+		t.Run(fmt.Sprint("rank=", stopped, ",elements=", c.elements, ",timeout=", timeout), func(t *testing.T) {
+			t.Parallel()
+			eps := packet.OnNodes(t, []int{0, 0, 1, 1})
+			g := preferring(t, timeout, eps)
+			stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+			first, isLong := int64(4000+16*i), c.elements > 100
+			key := first + int64(stopped)
+			if isLong {
+				key = first + 2 // the higher leader
+			}
+			gates.Store(key, stop)
+			defer gates.Delete(key)
+			var others sync.WaitGroup
+			others.Add(3)
+			go func() {
+				select {
+				case <-stop.inside:
+					defer packet.Stop(eps[stopped])()
+					others.Wait()
+					close(stop.open)
+				case <-t.Context().Done():
 				}
-			})
-		}
+			}()
+			for rank, err := range each(4, func(rank int) error {
+				if rank != stopped {
+					defer others.Done()
+				}
+				x, op := make([]int64, c.elements), gated
+				if x[0] = first + int64(rank); isLong {
+					op, x[0] = gatedLeaders, 0
+					for i := range c.elements / 2 { // a leader reduces a half
+						x[i+c.elements/4*stopped] = first + int64(rank)
+					}
+				}
+				return ccl.AllReduce(t.Context(), g[rank], x, x, op)
+			}) {
+				if rank == stopped { // it may hear of the others' failures first
+					require.Regexp(t, fmt.Sprintf("waited for rank %d[, ]", stopped), err.Error())
+					continue
+				}
+				late, ok := errors.AsType[*transport.TimeoutError](err)
+				require.True(t, ok, "rank %d: %v", rank, err)
+				require.Equal(t, []int{stopped}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+			}
+		})
 	}
 }
 
@@ -364,14 +386,14 @@ type laggard struct {
 	behind chan struct{} // closed once it waits for that
 }
 
-func (l *laggard) Failure() *transport.Failure {
+func (l *laggard) Fail(f *transport.Failure) *transport.Failure {
 	if l.armed.CompareAndSwap(true, false) {
 		close(l.behind)
 		for !l.Failed() {
 			runtime.Gosched()
 		}
 	}
-	return l.Endpoint.Failure()
+	return l.Endpoint.Fail(f)
 }
 
 var errOp = errors.New("it is not defined there")

@@ -94,7 +94,7 @@ func (ep *Endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 	if err != nil {
 		return nil, err
 	}
-	ep.group.addLevel(made)
+	ep.group.addLevel(made, members)
 	return made, nil
 }
 

@@ -96,6 +96,11 @@ func (g *group) replyTo(to int, query uint64, body []byte) error {
 		return nil
 	}
 
+	if on := g.levels.waitsFor(); on >= 0 {
+		groupsync.SetWaitOn(&words, on)
+		g.sent[groupsync.StateWords-1] = ^uint64(0) // so that the next words go to all
+	}
+
 	if !g.lines.direct {
 		missing = append(missing, g.rank)
 	}
