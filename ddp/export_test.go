@@ -23,3 +23,6 @@ func WriteBytes(tensors []Tensor) ([]byte, error) {
 	err := writeTensors(&file, tensors, []byte("null"), 0)
 	return file.Bytes(), err
 }
+
+// RemoveOlder removes checkpoints beside a file, so that so many remain.
+func RemoveOlder(path string, most int) error { return removeOlder(path, most) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,8 +154,11 @@ func removeOlder(path string, most int) error {
 		if filepath.Base(f) == filepath.Base(path) || series(f) != series(path) || !isCheckpoint(f) {
 			continue
 		}
-		if kept++; kept > most {
-			err = errors.Join(err, os.Remove(f))
+		if kept++; kept <= most {
+			continue
+		}
+		if failed := os.Remove(f); !errors.Is(failed, fs.ErrNotExist) { // another job may have removed it
+			err = errors.Join(err, failed)
 		}
 	}
 	return err

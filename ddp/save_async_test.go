@@ -337,3 +337,23 @@ func TestKeepCheckpoints(t *testing.T) {
 	}
 	require.Equal(t, []string{"best.safetensors", "epoch-1.safetensors", "step-1.bin", "step-3.safetensors", "step-4.safetensors", "step-5.safetensors"}, names)
 }
+
+// Jobs that share a directory, such as an old one that has not ended yet, remove the same files.
+func TestKeepCheckpointsTogether(t *testing.T) {
+	dir := t.TempDir()
+	path := func(i int) string { return filepath.Join(dir, fmt.Sprintf("step-%d.safetensors", i)) }
+	good := saved(t, path(0), small)
+	for i := range 200 {
+		touch(t, path(i), good, i)
+	}
+	errs := make(chan error)
+	for range 8 {
+		go func() { errs <- ddp.RemoveOlder(path(199), 2) }()
+	}
+	for range 8 {
+		require.NoError(t, <-errs)
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+}
