@@ -118,6 +118,7 @@ const StatusUnknown = -1
 // Outcome is how a job ended whose ranks were started.
 type Outcome struct {
 	Job     string // its name
+	Restart int    // how often it had started before
 	Started time.Time
 	Took    time.Duration
 	Ranks   []Rank

@@ -229,6 +229,7 @@ func TestRestartOfNodes(t *testing.T) {
 	for i := range jobs {
 		require.Len(t, earlier[i], 1)
 		require.Equal(t, outcomes[0].Job, outcomes[i].Job)
+		require.Equal(t, 1, outcomes[i].Restart)
 		require.Equal(t, earlier[0][0].Outcome.Job+".1", outcomes[i].Job)
 	}
 }

@@ -126,7 +126,7 @@ func (j *Spec) start(ctx context.Context, a *attempt) (*Outcome, error) {
 	}
 	err = l.endNodes(l.jobError(), took)
 	ranks := l.exits()
-	return &Outcome{Job: l.nodes.job, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
+	return &Outcome{Job: l.nodes.job, Restart: l.restart, Started: l.started, Took: took, Ranks: ranks, Warning: cmp.Or(describeBuilds(ranks), describeRests(ranks))}, err
 }
 
 // prepare does everything that can fail before a process is started.

@@ -198,31 +198,30 @@ func (c *runCommand) Run(ctx context.Context, app *kong.Context, stdout io.Write
 	}
 
 	log, begun := c.newRunLog(app, stderr), time.Now()
-	outcome, restarts, err := c.launch(ctx, log, stdout, stderr)
+	outcome, err := c.launch(ctx, log, stdout, stderr)
 	err = advised(err)
-	log.end(outcome, restarts, time.Since(begun), err)
+	log.end(outcome, time.Since(begun), err)
 	if err != nil {
 		return shownError{err}
 	}
 	return nil
 }
 
-// launch starts the ranks, and returns how the last start has ended and how often all have started
-// anew.
-func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, stderr stderr) (*launcher.Outcome, int, error) {
+// launch starts the ranks, and returns how the last start has ended.
+func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, stderr stderr) (*launcher.Outcome, error) {
 	args := c.program()
 	variables, err := c.variables()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 
 	nodes, err := c.nodes(log)
 	if err != nil {
-		return nil, 0, usageError{err}
+		return nil, usageError{err}
 	}
 	file, err := launcher.Find(args[0])
 	if err != nil {
-		return nil, 0, c.hinted(err)
+		return nil, c.hinted(err)
 	}
 	signals := make(chan os.Signal, 16)
 	for _, s := range launcher.Signals {
@@ -234,7 +233,7 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 	environment := os.Environ()
 	if c.Flight != "" {
 		if c.Flight, err = filepath.Abs(c.Flight); err != nil { // ranks may change their directory
-			return nil, 0, err
+			return nil, err
 		}
 		const variable = "GOCCL_FLIGHT="
 		environment = slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, variable) })
@@ -269,11 +268,11 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 	}
 	report, err := createReport(c.Report)
 	if err != nil {
-		return nil, 0, usageError{err}
+		return nil, usageError{err}
 	}
 	stopMetrics, err := c.showMetrics(&job, log)
 	if err != nil {
-		return nil, 0, usageError{err}
+		return nil, usageError{err}
 	}
 	defer stopMetrics()
 	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: log.restart}
@@ -283,7 +282,7 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}
 	if err == nil && outcome.Warning != "" {
-		log.warn(launcher.Warning{Job: outcome.Job, Restart: len(earlier), Rank: -1, Text: outcome.Warning})
+		log.warn(launcher.Warning{Job: outcome.Job, Restart: outcome.Restart, Rank: -1, Text: outcome.Warning})
 	}
-	return outcome, len(earlier), errors.Join(err, report.write(&job, outcome, earlier, err))
+	return outcome, errors.Join(err, report.write(&job, outcome, earlier, err))
 }

@@ -60,10 +60,10 @@ func (l *runLog) restart(failed launcher.Attempt, number int, pause time.Duratio
 
 // end writes the error of a job, if any, and the last line: how long the job ran, its restarts and
 // its status. Outcome is nil if no rank was started.
-func (l *runLog) end(outcome *launcher.Outcome, restarts int, took time.Duration, err error) {
-	job := ""
+func (l *runLog) end(outcome *launcher.Outcome, took time.Duration, err error) {
+	job, restarts := "", 0
 	if outcome != nil {
-		job = outcome.Job
+		job, restarts = outcome.Job, outcome.Restart
 	}
 	switch {
 	case err == nil:
