@@ -18,8 +18,9 @@ import (
 // that overlaps returns ErrConcurrentUse if the overlap is noticed. A communicator that New has not
 // made returns ErrInvalidCommunicator.
 //
-// Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark, Name, Nodes, Rank,
-// Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight at any time.
+// Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark, Metrics, Name,
+// Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport, WriteFlight and WriteMetrics
+// at any time.
 //
 // The buffers of the last call stay reachable until the next one.
 type Communicator struct {

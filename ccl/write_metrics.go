@@ -16,16 +16,37 @@ import (
 // For a closed or nil communicator it writes nothing. It returns an error of w, or that the memory
 // of the counters has vanished. Any goroutine may call it at any time.
 func (c *Communicator) WriteMetrics(w io.Writer) error {
-	if c == nil || c.engine.records.recorder == nil || !c.engine.holds.life.HoldOpen() {
-		return nil
-	}
-	ranks, err := c.engine.records.ofProcess()
-	_ = c.engine.holds.drop() // Close has returned already
+	j, err := c.measuredJob()
 	if err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // or none
-	return metrics.Write(w, &metrics.Job{Host: host, Restarts: -1, Ranks: ranks})
+	return metrics.Write(w, j)
+}
+
+// Metrics returns what WriteMetrics writes: values by metric and labels, such as
+// goccl_calls_total{rank="0",group="default",collective="barrier"}.
+func (c *Communicator) Metrics() map[string]float64 {
+	all := map[string]float64{}
+	j, _ := c.measuredJob() // without ranks, if their memory has vanished
+	for _, m := range metrics.Metrics {
+		for labels, value := range m.Samples(j) {
+			all[m.Name+labels] = value
+		}
+	}
+	return all
+}
+
+// measuredJob returns what is known of the ranks of this process.
+func (c *Communicator) measuredJob() (*metrics.Job, error) {
+	j := &metrics.Job{Restarts: -1}
+	if c == nil || c.engine.records.recorder == nil || !c.engine.holds.life.HoldOpen() {
+		return j, nil
+	}
+	defer c.engine.holds.drop() //nolint:errcheck // Close has returned already
+	j.Host, _ = os.Hostname()   // or none
+	var err error
+	j.Ranks, err = c.engine.records.ofProcess()
+	return j, err
 }
 
 // ofProcess returns the records of the ranks of this process.

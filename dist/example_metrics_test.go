@@ -1,7 +1,6 @@
 package dist_test
 
 import (
-	"bytes"
 	"context"
 	"expvar"
 	"fmt"
@@ -47,20 +46,8 @@ func ExampleWriteMetrics() {
 }
 
 // Package expvar shows metrics as JSON at /debug/vars, once they are published.
-func ExampleWriteMetrics_expvar() {
-	metrics := expvar.Func(func() any {
-		var text bytes.Buffer
-		if err := dist.WriteMetrics(&text); err != nil {
-			return err.Error()
-		}
-		values := map[string]string{}
-		for line := range strings.Lines(text.String()) {
-			if i := strings.LastIndexByte(line, ' '); line[0] != '#' {
-				values[line[:i]] = strings.TrimSpace(line[i:])
-			}
-		}
-		return values
-	})
+func ExampleMetrics() {
+	metrics := expvar.Func(func() any { return dist.Metrics() })
 	// expvar.Publish("goccl", metrics)
 
 	err := dist.Spawn(func(_ context.Context, rank int) error {
@@ -71,7 +58,7 @@ func ExampleWriteMetrics_expvar() {
 			return err
 		}
 		if rank == 0 {
-			fmt.Println(strings.Contains(metrics.String(), `goccl_calls_total{rank=\"0\",group=\"default\",collective=\"barrier\"}":"1"`))
+			fmt.Println(strings.Contains(metrics.String(), `"goccl_calls_total{rank=\"0\",group=\"default\",collective=\"barrier\"}":1`))
 		}
 		return dist.DestroyProcessGroup()
 	}, dist.WithRanks(2))

@@ -118,3 +118,11 @@ func WriteMetrics(w io.Writer) error {
 	}
 	return g.comm.WriteMetrics(w)
 }
+
+// Metrics returns what WriteMetrics writes, for package expvar: values by metric and labels, such
+// as goccl_calls_total{rank="0",group="default",collective="barrier"}. Where WriteMetrics fails
+// there are none. Any goroutine may call it at any time.
+func Metrics() map[string]float64 {
+	g, _, _ := known()
+	return g.Communicator().Metrics()
+}

@@ -23,6 +23,7 @@ func TestWriteMetrics(t *testing.T) {
 	var none bytes.Buffer
 	require.NoError(t, dist.WriteMetrics(&none))
 	require.Empty(t, none.String())
+	require.Empty(t, dist.Metrics())
 
 	worker := func(inside func(rank int) error) func(context.Context, int) error {
 		return func(_ context.Context, rank int) error {
