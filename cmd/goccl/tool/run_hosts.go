@@ -15,7 +15,8 @@ import (
 
 // betweenNodes says what connects ranks on several nodes, for `goccl run --hosts`.
 const betweenNodes = `The program needs the transport that connects ranks on several nodes:
-	import _ "github.com/goccl/goccl/transport/mpi"`
+	import _ "github.com/goccl/goccl/transport/mpi"
+It needs none if goccl run is given on each node: see --nnodes.`
 
 // hostList is the value of --hosts.
 type hostList []host

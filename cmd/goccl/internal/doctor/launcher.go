@@ -14,8 +14,8 @@ func Launcher(getenv func(string) string) (f Finding, ranks int) {
 	case job == nil:
 		return ok(PartConfiguration, "launcher", "none: ranks are goroutines"), 0
 	case job.Apart != "":
-		return ok(PartConfiguration, "launcher", "%v, and %s", job, job.Apart).with(Note, "import github.com/goccl/goccl/transport/mpi in the program, which connects them by MPI; "+
-			"without it, start all ranks on one node: shared memory does not reach others"), 0
+		return ok(PartConfiguration, "launcher", "%v, and %s", job, job.Apart).with(Note, "transport tcp connects them, with MASTER_ADDR, MASTER_PORT and a secret, "+
+			"which goccl doctor --nnodes tries; or import github.com/goccl/goccl/transport/mpi in the program, which connects them by MPI"), 0
 	}
 	return ok(PartConfiguration, "launcher", "%v; its job is %s", job, job.Key), job.Size
 }

@@ -148,6 +148,7 @@ func TestLauncher(t *testing.T) {
 	}))
 	require.Equal(t, Note, f.Verdict)
 	require.Contains(t, f.Says, "only 2 of them are on this node")
+	require.Contains(t, f.Do, "transport tcp connects them, with MASTER_ADDR, MASTER_PORT and a secret")
 	require.Contains(t, f.Do, "transport/mpi")
 }
 
