@@ -12,8 +12,8 @@ import (
 // hostname returns the name of this node, which need not be known to a resolver; tests replace it.
 var hostname = os.Hostname
 
-// isLoopback reports whether a host is this one by its name alone.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this one by its name alone.
+func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
 }
 

@@ -74,7 +74,7 @@ func identifyEnv(e environment, j *Job) (err error) {
 	}
 
 	isCounted := e.get("LOCAL_WORLD_SIZE") != "" || e.get("SLURM_STEP_NUM_NODES") != ""
-	if hasSecret := j.Secret != "" || IsOpen(e.get); hasSecret && !isCounted && !isLoopback(e.get("MASTER_ADDR")) {
+	if hasSecret := j.Secret != "" || IsOpen(e.get); hasSecret && !isCounted && !IsLoopback(e.get("MASTER_ADDR")) {
 		j.Apart = "with a secret, and without LOCAL_WORLD_SIZE, they may be on several nodes"
 	}
 	if j.Apart == "" {

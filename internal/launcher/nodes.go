@@ -143,7 +143,7 @@ func hostname() string {
 // IsLoopback reports whether the nodes are all this host.
 func (n Nodes) IsLoopback() bool {
 	host, _, _ := net.SplitHostPort(n.Endpoint)
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
+	return launchenv.IsLoopback(host)
 }
 
 // gather waits for the launchers of all other nodes.

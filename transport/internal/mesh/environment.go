@@ -40,7 +40,6 @@ func FromEnvironment(getenv func(string) string, j *transport.Job) (*Config, err
 		where += ", and " + j.Apart
 	}
 
-	isLoopback := host == "localhost" || net.ParseIP(host).IsLoopback()
 	switch {
 	case c.IsLoopback && getenv(launchenv.ResultVariable) != "":
 		c.Rendezvous = launcherFile{getenv, j.Attempt}
@@ -52,7 +51,7 @@ func FromEnvironment(getenv func(string) string, j *transport.Job) (*Config, err
 	case port < 0 || port > 65535:
 		return nil, &transport.NotAvailableError{Transport: transportName, Reason: fmt.Sprintf("MASTER_PORT=%s: ports are numbers from 1 to 65535", getenv("MASTER_PORT"))}
 	// Which hosts can reach the ranks?
-	case isLoopback:
+	case launchenv.IsLoopback(host):
 		c.IsLoopback = true
 	case c.IsLoopback:
 		host = loopback // the node's own name may stand for another address

@@ -51,17 +51,14 @@ func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
-	return checkAll([]func() error{
-		func() error {
-			return errors.Join(CheckTwins(p.Collectives), CheckTwins(p.Workloads), CheckTwins(p.DTypes), CheckTwins(p.Ops), CheckTwins(p.Ranks))
-		},
-		func() error { return checkAll(p.Collectives, CheckCollective) },
-		func() error { return checkAll(p.Workloads, checkWorkload) },
-		func() error { return checkAll(p.DTypes, CheckDType) },
-		func() error { return checkAll(p.Ops, CheckOp) },
-		p.checkComputing,
-		func() error { return checkAll(p.Ranks, p.checkRanks) },
-	}, func(check func() error) error { return check() })
+	return cmp.Or(
+		errors.Join(CheckTwins(p.Collectives), CheckTwins(p.Workloads), CheckTwins(p.DTypes), CheckTwins(p.Ops), CheckTwins(p.Ranks)),
+		checkAll(p.Collectives, CheckCollective),
+		checkAll(p.Workloads, checkWorkload),
+		checkAll(p.DTypes, CheckDType),
+		checkAll(p.Ops, CheckOp),
+		p.checkComputing(),
+		checkAll(p.Ranks, p.checkRanks))
 }
 
 func checkAll[T any](values []T, check func(T) error) error {
