@@ -195,31 +195,37 @@ func (w *Window) Waiting() Waiting {
 	return all
 }
 
-// calls returns how many calls of equal length would make up the waiting.
-func (l Lateness) calls() float64 {
-	return l.seconds * l.seconds / max(l.squares, math.SmallestNonzeroFloat64)
-}
-
-// What a rank that is named slow causes at least. Where all are equal, the scheduler makes one or
-// the other rank late: none of them most of the time. A pause of one rank shows in one call.
+// What a rank that is named slow causes at least: of the waiting, and of the others' time.
 const (
 	slowShare = 0.5
 	slowRatio = 0.05
-	slowCalls = 3
 )
 
 // Slow returns the rank that makes the others wait, -1 if none does. The rank that was named before
 // stays so until it causes less than half as much.
 func (w Waiting) Slow(before int) int {
-	slow := -1
+	slow, least := -1, max(slowShare, w.chance())
 	for rank, l := range w.Of {
 		enough := 1.0
 		if rank == before {
 			enough = 0.5
 		}
-		if l.Share > enough*slowShare && l.Ratio > enough*slowRatio && l.calls() >= enough*slowCalls && (slow < 0 || l.Share > w.Of[slow].Share) {
+		if l.Share > enough*least && l.Ratio > enough*slowRatio && (slow < 0 || l.Share > w.Of[slow].Share) {
 			slow = rank
 		}
 	}
 	return slow
+}
+
+// chance returns the share of the waiting that a rank may have by chance: three standard deviations
+// more than an equal part, of as many calls of equal length as would make up the waiting. So a
+// pause of one rank in one call names nobody, nor do some on a machine that has too much to do.
+func (w Waiting) chance() float64 {
+	var all caused
+	for _, l := range w.Of {
+		all = caused{all.seconds + l.seconds, all.squares + l.squares}
+	}
+	calls := all.seconds * all.seconds / max(all.squares, math.SmallestNonzeroFloat64)
+	equal := 1 / float64(len(w.Of))
+	return equal + 3*math.Sqrt(equal*(1-equal)/calls)
 }

@@ -80,8 +80,8 @@ func TestMonitorOfWaiting(t *testing.T) {
 	now := time.Now()
 	for rank := range f.ranks {
 		var calls []flight.Call
-		for n := range 5 {
-			begun := now.Add(time.Duration(n-10)*time.Second + time.Duration(rank)*100*time.Millisecond)
+		for n := range 20 {
+			begun := now.Add(time.Duration(n-30)*time.Second + time.Duration(rank)*100*time.Millisecond)
 			calls = append(calls, flight.Call{Number: uint64(n + 1), State: flight.StateDone, Begun: begun, Ended: now})
 		}
 		f.ranks[rank].Groups = []flight.GroupCalls{{Calls: calls}}

@@ -104,7 +104,7 @@ func (c *inspectCommand) read() (*inspect.Records, error) {
 	if err == nil && info.IsDir() {
 		return inspect.Load(c.What)
 	}
-	j, failed := inspect.Running(c.What, time.Now())
+	j, failed := inspect.Running(c.What)
 	if failed != nil && err == nil {
 		return nil, fmt.Errorf("%w; of a file name the directory", failed)
 	}

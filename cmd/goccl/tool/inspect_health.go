@@ -36,7 +36,7 @@ func (c *inspectCommand) health(stdout io.Writer) error {
 	status := 0
 
 	for _, name := range names {
-		j, err := inspect.Running(name, time.Now())
+		j, err := inspect.Running(name)
 		if err != nil {
 			return unhealthyError{err, 2}
 		}

@@ -246,7 +246,7 @@ rank 1 is slow: the others wait 25% of their time for it, in 5 calls of 5 s
 }
 
 func TestNoJob(t *testing.T) {
-	_, err := Running("no-such-job", time.Now())
+	_, err := Running("no-such-job")
 	require.Error(t, err)
 	_, err = Load(t.TempDir())
 	require.ErrorContains(t, err, "no flight records")

@@ -20,7 +20,7 @@ func Load(dir string) (*Records, error) {
 }
 
 // Running reads the memory of a running job of this user.
-func Running(job string, now time.Time) (*Records, error) {
+func Running(job string) (*Records, error) {
 	memory, err := shm.OpenFlight(job)
 	if err != nil {
 		return nil, withRunning(err)
@@ -33,7 +33,7 @@ func Running(job string, now time.Time) (*Records, error) {
 	if len(ranks) == 0 {
 		return nil, fmt.Errorf("no rank of job %q has recorded anything yet", job)
 	}
-	j := Merge([]*flight.Document{{Job: memory.Job(), Size: memory.Size(), Writer: "its memory", Written: now, Ranks: ranks}})
+	j := Merge([]*flight.Document{{Job: memory.Job(), Size: memory.Size(), Writer: "its memory", Written: time.Now(), Ranks: ranks}})
 	running := memory.Running()
 	j.Running = &running
 	return j, nil
