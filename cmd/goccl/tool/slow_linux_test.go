@@ -59,6 +59,7 @@ func workers(t *testing.T, slow string, flags ...string) (job string, stderr *sc
 	stderr = screen.New()
 	c.Stderr = stderr
 	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // if the test fails before end
 	require.Eventually(t, func() bool {
 		jobs, _ := inspect.Jobs() // it may fail until the job is there
 		for _, j := range jobs {
