@@ -33,7 +33,7 @@ func findNodes(transport string, hosts []host, me int) *nodes {
 
 // connectByMemory connects the processes of one node by shared memory.
 func (p *Process) connectByMemory(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) {
-	return shm.Join(ctx, shm.Job{Name: jobName(p.name, first), Rank: rank, Size: size, Secret: first.token})
+	return shm.Join(ctx, shm.Job{Name: memoryName(p.name, first), Rank: rank, Size: size, Secret: first.token})
 }
 
 // placesHere returns the indices in here of processes, nil if not all are there or this process

@@ -90,6 +90,15 @@ func TestGroupsHaveNoRecords(t *testing.T) {
 	}
 }
 
+// A launcher removes what killed ranks have left of memory by the name of its job.
+func TestMemoryHasTheNameOfTheJob(t *testing.T) {
+	first := host{pid: 5, token: "abc"}
+	t.Setenv("GOCCL_SHM_NAME", "/run-7")
+	require.Equal(t, "run-7-net-5-abc", memoryName("net", first))
+	t.Setenv("GOCCL_SHM_NAME", "")
+	require.Equal(t, "net-5-abc", memoryName("net", first))
+}
+
 // A member that gives up many groups of a call tells the members of each, on its node and on others.
 func TestManyGroupsThatARankGivesUp(t *testing.T) {
 	eps := joinAll(t, processesOn([]int{0, 0, 0, 0, 1}))

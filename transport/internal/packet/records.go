@@ -3,7 +3,9 @@ package packet
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/transport"
@@ -57,7 +59,17 @@ func (r *records) Part(rank int) []byte {
 // records are in some.
 func (ep *Endpoint) Vanished(any) error { return nil }
 
-// jobName names the job, or the memory of a node, by its first process.
+// memoryName names the memory of a node, by its first process, so that a launcher finds what ranks
+// have left there that were killed.
+func memoryName(transport string, first host) string {
+	name := jobName(transport, first)
+	if job := strings.TrimPrefix(os.Getenv("GOCCL_SHM_NAME"), "/"); job != "" {
+		name = job + "-" + name
+	}
+	return name
+}
+
+// jobName names the job by its first process, or the one of a node.
 func jobName(transport string, first host) string {
 	return fmt.Sprintf("%s-%d-%.16s", transport, first.pid, first.token)
 }
