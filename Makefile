@@ -55,7 +55,7 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
 # What holds between processes that share memory, and between nodes.
-BY_TCP = ^Test(Killed|RandomPrograms|RandomLayouts|SameAsProcesses|ManyGroups|MistakeAtInit|AnotherConfiguration|ReasonOfRefusal|KilledAtWork|AnySourceWithoutASender|KernelsByTCP|ExampleByTCP)$$
+BY_TCP = ^Test(Killed|FlightOfTheKilled|RandomPrograms|RandomLayouts|SameAsProcesses|ManyGroups|MistakeAtInit|AnotherConfiguration|ReasonOfRefusal|KilledAtWork|AnySourceWithoutASender|KernelsByTCP|ExampleByTCP)$$
 
 nodes: ## connect ranks and launchers of several nodes by TCP: in network namespaces, as root, and on loopback (needs iproute2; and torchrun, in Debian's python3-torch, or its command line in TORCHRUN)
 	$(GO) test -tags nodes -count=1 -v -run '^TestNodes' $(or $(PACKAGES),./transport/internal/mesh ./test/deploy ./cmd/goccl/tool)

@@ -22,10 +22,10 @@ var (
 // What holds for ranks that share memory holds for ranks that TCP connects, each on a node of its own. This is a sample: make nodes runs
 // more.
 func TestByTCP(t *testing.T) {
-	defer func(p int) { *randomPrograms = p }(*randomPrograms)
-	*randomPrograms = 4
+	defer func(k, p int) { *kills, *randomPrograms = k, p }(*kills, *randomPrograms)
+	*kills, *randomPrograms = 8, 4
 	for name, test := range map[string]func(*testing.T){
-		"RandomPrograms": TestRandomPrograms, "Same": TestSameAsProcesses, "Mistake": TestMistakeAtInit,
+		"Killed": TestKilled, "RandomPrograms": TestRandomPrograms, "Same": TestSameAsProcesses, "Mistake": TestMistakeAtInit,
 		"Configuration": TestAnotherConfiguration, "Refusal": TestReasonOfRefusal,
 	} {
 		t.Run(name, test)

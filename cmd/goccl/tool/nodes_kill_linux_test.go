@@ -212,7 +212,8 @@ func (c *soakCluster) makeNode(i int) {
 	out, err := exec.Command("nsenter", "-t", strconv.Itoa(router), "-n", "--", "ip", "link", "set", "eth0", "netns", strconv.Itoa(pid)).CombinedOutput() // by its number outside
 	require.NoError(c.t, err, string(out))
 	c.ip(router, fmt.Sprintf("link set v%d master sw0 up", i))
-	for _, line := range []string{"link set lo up", "addr add " + n.ip + "/24 dev eth0", "link set eth0 up"} {
+	address := fmt.Sprintf("link set eth0 address 02:00:00:00:00:%02x", i+1) // that of one that was killed, which the others remember
+	for _, line := range []string{"link set lo up", address, "addr add " + n.ip + "/24 dev eth0", "link set eth0 up"} {
 		c.ip(pid, line)
 	}
 }
