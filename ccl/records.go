@@ -34,8 +34,8 @@ func WithCallTimes() Option { return Option{times: true} }
 // this rank waited for others.
 //
 // The counters lie beside the flight recorder, where other programs read them while the rank runs
-// and after it has died. The recorder then has the times of all calls, as by WithCallTimes. A call
-// takes about 0.2 us longer. A logger that is enabled for info counts as well.
+// and after it has died. A call takes some tenths of a microsecond longer. A logger that is enabled
+// for info counts as well.
 func WithMetrics() Option { return Option{metrics: true} }
 
 // Indices of recorder.messages.
