@@ -18,18 +18,18 @@ type keeper struct {
 	pipe    *os.File    // its write end: ranks that start, and those that have ended
 }
 
-// start starts the keeper.
+// start starts the keeper of a job. Its reports have a name of this launcher's own.
 //
 // It inherits nothing of the launcher's: a process that reads the launcher's output to its end
 // would wait for the keeper, too.
-func (k *keeper) start(program, job string, null *os.File) error {
+func (k *keeper) start(program, reports, job string, null *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	k.pipe = w
-	k.process, err = os.StartProcess(program, []string{keeperName, job}, &os.ProcAttr{
+	k.process, err = os.StartProcess(program, []string{keeperName, reports, job}, &os.ProcAttr{
 		Files: []*os.File{null, null, null, r},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -58,7 +58,7 @@ func endLine(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
 // It reads "+pid" for ranks that start and "-pid" for those that have ended. When all writers are
 // gone, the launcher is dead: it kills the remaining groups, and removes the job's shared memory
 // and reports.
-func runKeeper(ranks *os.File, job string, memory Memory) int {
+func runKeeper(ranks *os.File, reports, job string, memory Memory) int {
 	signal.Ignore(Signals...) // it must outlive a launcher that they end
 	groups := make(map[int]bool)
 	for lines := bufio.NewScanner(ranks); lines.Scan(); {
@@ -80,6 +80,6 @@ func runKeeper(ranks *os.File, job string, memory Memory) int {
 			break
 		}
 	}
-	removeReports(job)
+	removeReports(reports)
 	return 0
 }

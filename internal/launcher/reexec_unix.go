@@ -13,7 +13,7 @@ import (
 
 // The names with which Run starts this program again.
 const (
-	keeperName = "goccl-keeper" // followed by the name of the job
+	keeperName = "goccl-keeper" // followed by the name of the launcher's reports, and that of the job
 	rankName   = "goccl-rank"   // followed by the program's file, its arguments
 )
 
@@ -29,7 +29,7 @@ const keeperPipe = 3
 func Reexecuted(memory Memory) {
 	switch os.Args[0] {
 	case keeperName:
-		os.Exit(runKeeper(os.NewFile(keeperPipe, "ranks"), os.Args[1], memory)) //nolint:forbidigo // the process is the keeper, not the program
+		os.Exit(runKeeper(os.NewFile(keeperPipe, "ranks"), os.Args[1], os.Args[2], memory)) //nolint:forbidigo // the process is the keeper, not the program
 	case rankName:
 		os.Exit(executeRank(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2:])) //nolint:forbidigo // the program was not executed
 	}

@@ -116,7 +116,7 @@ func (j *Spec) start(ctx context.Context, a *attempt) (*Outcome, error) {
 	l.writeFlight()
 	l.readResults()
 	removeReports(l.name)
-	_ = l.Memory.removeLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
+	_ = l.Memory.removeLeftovers(l.nodes.job + "-") // goccl doctor reports leftovers that cannot be removed
 
 	if err != nil {
 		if errors.Is(err, syscall.EAGAIN) {

@@ -15,7 +15,7 @@ func (l *launcher) startAll() error {
 	if err := reserveThreads(l.Ranks); err != nil {
 		return err
 	}
-	if err := l.keeper.start(l.program, l.name, l.null); err != nil {
+	if err := l.keeper.start(l.program, l.name, l.nodes.job, l.null); err != nil {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
 

@@ -117,6 +117,12 @@ type soakNode struct {
 	out, err        *lockedBuffer
 }
 
+// kill kills all processes of the node. repair makes another one.
+func (n *soakNode) kill() {
+	_ = n.Process.Kill()
+	_ = n.Wait() // it was killed
+}
+
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -390,10 +396,10 @@ func drawJob(kind string, r *rand.Rand, count int) *soakJob {
 		j.act = func(c *soakCluster) { _ = syscall.Kill(c.nodes[0].launcherOf(), syscall.SIGKILL) }
 	case "node killed":
 		all(lost(fmt.Sprint(node), "("+dead+"|"+silent+")"), node)
-		j.act = func(c *soakCluster) { _ = c.nodes[node].Process.Kill() }
+		j.act = func(c *soakCluster) { c.nodes[node].kill() }
 	case "node 0 killed":
 		all(node0+"("+dead+"|"+silent+")", 0)
-		j.act = func(c *soakCluster) { _ = c.nodes[0].Process.Kill() }
+		j.act = func(c *soakCluster) { c.nodes[0].kill() }
 	case "link cut":
 		all(lost(fmt.Sprint(node), silent))
 		j.want[node] = node0 + silent
