@@ -32,7 +32,7 @@ type runCommand struct {
 	Pin        pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
 	NoPrefix   bool          `help:"Show lines without the rank that wrote them."`
 	Timestamps bool          `help:"Start each line with the time at which it came."`
-	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only, and no last line of the job."`
+	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only."`
 	Output     string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
 	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well. Files that cannot be written are a warning."`
 	Rotate     ccl.ByteSize  `placeholder:"SIZE" help:"Begin a new file of --output or --tee after SIZE bytes, such as 100MiB. The full ones are DIR/rank-0.out.1, the latest, to .3."`

@@ -19,12 +19,12 @@ type runLog struct {
 	text io.Writer
 	json *slog.Logger // nil: as text
 
-	isQuiet bool // no last line of a job
+	endsAlways bool // with a last line, of a job that succeeds as well
 }
 
 // newRunLog returns a log that has the node, if there are several.
 func (c *runCommand) newRunLog(app *kong.Context, stderr io.Writer) *runLog {
-	l := &runLog{app: app, text: stderr, isQuiet: c.Quiet}
+	l := &runLog{app: app, text: stderr, endsAlways: c.Restarts > 0 || c.LogFormat == "json"}
 	if c.LogFormat != "json" {
 		return l
 	}
@@ -73,7 +73,7 @@ func (l *runLog) end(outcome *launcher.Outcome, took time.Duration, err error) {
 		l.app.Errorf("%s", err)
 	}
 
-	if outcome != nil && !l.isQuiet {
+	if outcome != nil && (err != nil || l.endsAlways) {
 		unit := time.Millisecond
 		if took > time.Minute {
 			unit = time.Second

@@ -104,7 +104,7 @@ func TestRunLogOfNodes(t *testing.T) {
 	require.Zero(t, *log[len(log)-1].Status)
 }
 
-// Quiet jobs have no last line; full files of ranks are replaced.
+// Jobs that succeed and may not restart have no last line; full files of ranks are replaced.
 func TestQuietAndRotate(t *testing.T) {
 	dir := t.TempDir()
 	c, stderr := program(t, "run", "-n", "2", "--quiet", "--tee", dir, "--rotate", "10KiB", "/bin/sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo $i; done")
