@@ -45,8 +45,9 @@ type Option struct {
 	failures func(*Communicator, *CallError)
 	name     string
 	global   []int
-	id       uint64    // in the records, of a group that was made of another one
-	recorder *recorder // of that one
+	id       uint64        // in the records, of a group that was made of another one
+	recorder *recorder     // of that one
+	limit    time.Duration // of its first call, if that is not the selector's
 	flight   string
 	times    bool
 	metrics  bool
@@ -169,6 +170,7 @@ func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	if o.failures != nil {
 		e.failures.report = func(err *CallError) { o.failures(c, err) }
 	}
+	e.entry.Limit = transport.Timeout{After: o.limit, Warn: e.warnOf}
 	if err := e.join(ctx); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (o *Option) add(next Option) {
 		o.observer = next.observer
 	}
 	if next.name != "" {
-		o.name, o.global, o.id, o.recorder = next.name, next.global, next.id, next.recorder
+		o.name, o.global, o.id, o.recorder, o.limit = next.name, next.global, next.id, next.recorder, next.limit
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/internal/interleave"
@@ -54,7 +55,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err = c.engine.end(err); err != nil || members == nil {
 		return nil, err
 	}
-	made, err := c.group(ctx, number, members, opts)
+	made, err := c.group(ctx, number, members, 0, opts)
 	if err != nil {
 		return nil, c.engine.formingError(coll, number, members, opts, err)
 	}
@@ -80,7 +81,9 @@ func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOp
 //
 // A list gives the order of the ranks in its group. Lists may have ranks in common, or be equal.
 // All ranks of this group call Form, with the same lists. The groups are made one after another, in
-// the same order on all ranks, and are like those of Split.
+// the same order on all ranks, and are like those of Split. One whose members may still wait in
+// earlier ones gives up after these: for each of up to four that follow each other, it waits half
+// as long again.
 //
 // Rejected with *InvalidArgumentError (not a rank of this group, a rank twice in a list, a list
 // without ranks, or more than 65,536 lists). Fails like Split; if one of this rank's groups could
@@ -119,11 +122,12 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 	defer giveUp(nil)
 	made := make([]*Communicator, len(lists))
 	var unmade []int // the members of the first group that could not be made
+	depths := depthsOf(lists, c.engine.size)
 	for i, members := range lists {
 		if !slices.Contains(members, c.engine.rank) {
 			continue
 		}
-		group, failed := c.group(ctx, groupNumber(number, i), members, opts)
+		group, failed := c.group(ctx, groupNumber(number, i), members, depths[i], opts)
 		if made[i] = group; failed != nil && err == nil {
 			err, unmade = failed, members
 			interleave.Step()
@@ -139,6 +143,21 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		}
 	}
 	return nil, c.engine.formingError(coll, number, unmade, opts, err)
+}
+
+// depthsOf returns, by list, how many groups before it members may have to wait for, one after the
+// other, before they come. More than four count as four.
+func depthsOf(lists [][]int, ranks int) []int {
+	depths, next := make([]int, len(lists)), make([]int, ranks)
+	for i, members := range lists {
+		for _, r := range members {
+			depths[i] = max(depths[i], next[r])
+		}
+		for _, r := range members {
+			next[r] = min(depths[i]+1, 4)
+		}
+	}
+	return depths
 }
 
 // formingError returns err, which keeps this rank out of a group that call number seq makes of
@@ -200,22 +219,23 @@ func listsText(flat []int) string {
 }
 
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
-// groupNumber.
-func (c *Communicator) group(ctx context.Context, number uint64, members []int, opts []CallOption) (*Communicator, error) {
+// groupNumber. It gives up after those that wait in groups with a smaller depth.
+func (c *Communicator) group(ctx context.Context, number uint64, members []int, depth int, opts []CallOption) (*Communicator, error) {
 	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.engine.number(number&(1<<transport.GroupCallBits-1)))
 	if label := mergeCallOptions(opts).label; label != "" {
 		name = strconv.Quote(label) + " " + name
 	}
+	limit := prolong(c.engine.selector.Timeout(), depth)
 	if c.engine.placedRanks() == nil {
-		return c.subgroup(ctx, number, members, name, c.engine.selector.ForGroup)
+		return c.subgroup(ctx, number, members, name, limit, c.engine.selector.ForGroup)
 	}
-	return c.subgroup(ctx, number, members, name, partial{Selector: c.engine.selector}.ForGroup)
+	return c.subgroup(ctx, number, members, name, limit, partial{Selector: c.engine.selector}.ForGroup)
 }
 
 // subgroup is group with a name, to which the name of this group is added, and with a function that
 // returns the Selector unless that is this group's.
 func (c *Communicator) subgroup(
-	ctx context.Context, number uint64, members []int, name string, selectorFor func(ranks int, origin string) (Selector, error),
+	ctx context.Context, number uint64, members []int, name string, limit time.Duration, selectorFor func(ranks int, origin string) (Selector, error),
 ) (*Communicator, error) {
 	if c.engine.name != "" {
 		name += " of the group " + c.engine.name
@@ -236,7 +256,7 @@ func (c *Communicator) subgroup(
 	}
 
 	within := ctx
-	if limit := c.engine.selector.Timeout(); limit > 0 {
+	if limit > 0 {
 		var cancel context.CancelFunc
 		within, cancel = interleave.WithTimeout(ctx, limit)
 		defer cancel()
@@ -245,7 +265,10 @@ func (c *Communicator) subgroup(
 	if err != nil {
 		return nil, failed(err)
 	}
-	return New(ctx, ep, WithSelector(selector), WithLogger(c.engine.journal.logger), WithFailures(c.options.failures), c.partOf(name, number, members))
+
+	part := c.partOf(name, number, members)
+	part.limit = limit
+	return New(ctx, ep, WithSelector(selector), WithLogger(c.engine.journal.logger), WithFailures(c.options.failures), part)
 }
 
 // partOf returns the option of a group of some ranks of this one, which uses its recorder.

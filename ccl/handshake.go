@@ -26,7 +26,7 @@ func (e *engine) agree(ctx context.Context) error {
 
 	fp[4] = uint64(e.ep.PayloadLimit())
 	e.seq++
-	_, err := e.ep.Enter(&transport.Arrival{Ctx: ctx, Seq: e.seq, Fingerprint: fp, Hash: fingerprint.Hash(fp)})
+	_, err := e.ep.Enter(&transport.Arrival{Ctx: ctx, Seq: e.seq, Fingerprint: fp, Hash: fingerprint.Hash(fp), Limit: e.entry.Limit})
 	var mismatch *transport.MismatchError
 	if errors.As(err, &mismatch) {
 		err = e.differingSetting(ctx)

@@ -76,7 +76,7 @@ func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) e
 		name = "of " + transport.RanksText(onNode) + ", which is alone on its node"
 	}
 
-	local, err := c.subgroup(ctx, localNumber, onNode, name, c.levelSelector)
+	local, err := c.subgroup(ctx, localNumber, onNode, name, c.engine.selector.Timeout(), c.levelSelector)
 	if err != nil {
 		return transport.Renumber(initializationCause(err), onNode)
 	}

@@ -4,10 +4,7 @@ package seeds
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/interleave"
@@ -61,50 +58,6 @@ func TestNobodyWaitsForWhoGivesUpWhereGroupsForm(t *testing.T) {
 				})
 				if r.Finding != nil {
 					t.Fatalf("step %d: %v", step, r.Finding)
-				}
-			}
-		})
-	}
-}
-
-// A rank that stops at any step at which a group forms is named, and no other one, by the timeout of
-// those that wait for it, and gets theirs.
-func TestStalledRankIsNamedWhereGroupsForm(t *testing.T) {
-	const stalled, ranks = 1, 3
-	for name, form := range formings {
-		t.Run(name, func(t *testing.T) {
-			for step := range 700 {
-				errs := make([]error, ranks)
-				r := interleave.Run(t, interleave.Options{Seed: uint64(step)}, func() {
-					interleave.At(1+step, func() { interleave.Stall(label(stalled), 90*time.Second) })
-					var end interleave.WaitGroup
-					end.Add(ranks)
-					each(local.New(ranks), func(rank int, ep transport.Endpoint) {
-						bg := context.Background()
-						g, err := ccl.New(bg, ep)
-						var made []*ccl.Communicator
-						if err == nil {
-							made, err = form(bg, g)
-						}
-						errs[rank] = err
-						end.Done()
-						end.Wait()
-						for _, c := range append(made, g) {
-							_ = c.Close()
-						}
-					})
-					interleave.Sleep(3 * time.Minute) // the rank goes on before the program ends
-				})
-				if r.Finding != nil {
-					t.Fatalf("step %d: %v", step, r.Finding)
-				}
-				for rank, err := range errs {
-					_, isAborted := errors.AsType[*transport.AbortedError](err) // by a member that has timed out
-					late, ok := errors.AsType[*transport.TimeoutError](err)
-					isNamed := ok && slices.Equal(slices.Concat(late.Missing, late.Behind), []int{stalled})
-					if err != nil && !isAborted && !isNamed {
-						t.Errorf("step %d, rank %d: %v", step, rank, err)
-					}
 				}
 			}
 		})

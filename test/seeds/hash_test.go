@@ -14,12 +14,12 @@ var hashes = map[string]uint64{
 	"orders":     0xeb3cf87e54253faa,
 	"programs":   0x9e0140b85e64a08c,
 	"faults":     0xc07d0aa4afee1509,
-	"operators":  0x4cd8f9001e5b1f2d,
+	"operators":  0x8e66eb6e3df36102,
 	"spawn":      0xbcb74eaf602fbe62,
 	"training":   0x73ebc8b194666817,
 	"processes":  0x4386377fdc805f36,
 	"bugs":       0xb4611e612c993527,
-	"packets":    0x007c68fbbe1873b0,
+	"packets":    0x0dae2e49b1933138,
 }
 
 const hashed = 25

@@ -50,7 +50,8 @@ func (m *mapped) checkMembers(number uint64, members []int) func() error {
 }
 
 // cleanUpUnmade cleans up after a group that could not be made, tells the other members, and
-// returns the reason. If other members gave up because one is dead, that death is the reason.
+// returns the reason. If other members gave up because one is dead, that death is the reason, and
+// theirs is that of a member that comes too late.
 func (m *mapped) cleanUpUnmade(number uint64, j Job, err error, gone func() error) error {
 	removeOrphan(j, false)
 	reason := gone()
@@ -59,7 +60,8 @@ func (m *mapped) cleanUpUnmade(number uint64, j Job, err error, gone func() erro
 	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)
-	if others && dead && lost.Rank != aborted.By {
+	_, isLate := errors.AsType[*transport.TimeoutError](err)
+	if others && dead && lost.Rank != aborted.By || isLate && reason != nil {
 		return reason
 	}
 	return err

@@ -74,6 +74,13 @@ func (r *Member) outerError(members []int) error {
 	return fmt.Errorf("%w: %w", errOuterFailed, JoinError(&about))
 }
 
+// AreWaiting reports whether some of the missing members of a new group wait in a call of this one,
+// for another rank. Any goroutine may call AreWaiting.
+func (r *Member) AreWaiting(members, missing []int) bool {
+	r.catchUp()
+	return slices.ContainsFunc(missing, func(rank int) bool { return r.group.states[members[rank]].waitOn.Load() != 0 })
+}
+
 // Rendezvous forms groups of ranks that are goroutines. Its zero value is ready to use.
 //
 // It has no lock: a rank that is stopped in it would keep others from coming, and these would be

@@ -17,8 +17,12 @@ import (
 // joinGroup makes this process's rank of a group, sends the others its description, and waits until
 // they have joined.
 //
-// checkMembers returns an error if some of them will not.
-func (p *Process) joinGroup(ctx context.Context, id uint64, rank int, processOf []int, description string, checkMembers func(hasJoined func(rank int) bool) error) (*Endpoint, error) {
+// checkMembers returns an error if some of them will not. areHeldUp reports whether some of those
+// that are missing when ctx is over wait for another rank, and will say for whom before long.
+func (p *Process) joinGroup(
+	ctx context.Context, id uint64, rank int, processOf []int, description string,
+	checkMembers func(hasJoined func(rank int) bool) error, areHeldUp func(missing []int) bool,
+) (*Endpoint, error) {
 	if len(processOf) > maxRanks {
 		return nil, &transport.NotAvailableError{Transport: p.name, Reason: fmt.Sprintf("a group has %d ranks, and at most %d can be connected", len(processOf), maxRanks)}
 	}
@@ -31,17 +35,17 @@ func (p *Process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 		return nil, fmt.Errorf("rank %d has already joined the group: give each group another number", rank)
 	}
 
-	begin := time.Now()
+	w := joinWait{begin: time.Now(), checkMembers: checkMembers, areHeldUp: areHeldUp}
 	hasJoined := func(rank int) bool { return rank == g.rank || g.joinedAs[rank].Load() != nil }
 	var err error
-	if err = g.checkJoin(ctx, begin, hasJoined, checkMembers); err == nil {
+	if err = g.checkJoin(ctx, &w, hasJoined); err == nil {
 		g.sendToAll(head{kind: kindJoined}, []byte(description))
 		p.waitUntil(context.Background(), func() bool {
 			if g.missingMembers(hasJoined) == nil {
 				return true
 			}
 
-			err = g.checkJoin(ctx, begin, hasJoined, checkMembers)
+			err = g.checkJoin(ctx, &w, hasJoined)
 			return err != nil
 		})
 	}
@@ -57,15 +61,37 @@ func (p *Process) joinGroup(ctx context.Context, id uint64, rank int, processOf 
 	return nil, errors.Join(err, ep.Close(), ep.Free())
 }
 
+// A joinWait is the wait for the other members of a group.
+type joinWait struct {
+	begin, end   time.Time // end: zero until its context is over
+	checkMembers func(hasJoined func(rank int) bool) error
+	areHeldUp    func(missing []int) bool
+}
+
+// isOver reports whether a wait is over whose context is. It is half as long again if members are
+// held up.
+func (w *joinWait) isOver(missing []int) bool {
+	now := time.Now()
+	if w.end.IsZero() {
+		if w.end = now; w.areHeldUp(missing) {
+			w.end = now.Add(now.Sub(w.begin) / 2)
+		}
+	}
+	return !now.Before(w.end)
+}
+
 // checkJoin returns an error if the group will not be complete.
-func (g *group) checkJoin(ctx context.Context, begin time.Time, hasJoined func(rank int) bool, checkMembers func(hasJoined func(rank int) bool) error) error {
-	if err := checkMembers(hasJoined); err != nil {
+func (g *group) checkJoin(ctx context.Context, w *joinWait, hasJoined func(rank int) bool) error {
+	if err := w.checkMembers(hasJoined); err != nil {
 		return err
 	}
 
+	var late error
 	switch err := transport.ContextError(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &transport.TimeoutError{Missing: g.missingMembers(hasJoined), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
+		if missing := g.missingMembers(hasJoined); w.isOver(missing) {
+			late = &transport.TimeoutError{Missing: missing, By: g.rank, After: time.Since(w.begin).Round(time.Millisecond)}
+		}
 	case err != nil:
 		return err
 	}
@@ -73,10 +99,10 @@ func (g *group) checkJoin(ctx context.Context, begin time.Time, hasJoined func(r
 	if err := g.process.wireError(); err != nil {
 		return &transport.AbortedError{By: g.rank, Cause: err}
 	}
-	if f := g.failure(); f != nil {
+	if f := g.failure(); f != nil { // of those that have waited for this rank in vain
 		return groupsync.JoinError(f)
 	}
-	return nil
+	return late
 }
 
 // missingMembers returns the ranks that have not joined.
@@ -123,7 +149,7 @@ func (ep *Endpoint) formGroup(ctx context.Context, parent, number uint64, member
 			err = ep.CheckMembers(members, hasJoined)
 		}
 		return err
-	})
+	}, func(missing []int) bool { return ep.AreWaiting(members, missing) })
 	if err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -157,7 +183,7 @@ func (p *Process) JoinWorld(ctx context.Context, attempt int) (transport.Endpoin
 			}
 		}
 		return nil
-	})
+	}, func([]int) bool { return false })
 	if err != nil {
 		return nil, fmt.Errorf("%s: rank %d of %d, pid %d: %w", p.name, p.wire.Rank(), p.wire.Size(), os.Getpid(), err)
 	}

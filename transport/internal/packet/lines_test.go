@@ -390,7 +390,7 @@ func TestTooManyRanks(t *testing.T) {
 	require.LessOrEqual(t, headBytes+4*maxRanks, MaxBytes, "a question")
 	require.LessOrEqual(t, headBytes+max(linesBytes, lineEntry+lineHead+payloadBytes), MaxBytes)
 	p := processes(2)[0]
-	_, err := p.joinGroup(t.Context(), 1, 0, make([]int, maxRanks+1), "", func(func(int) bool) error { return nil })
+	_, err := p.joinGroup(t.Context(), 1, 0, make([]int, maxRanks+1), "", func(func(int) bool) error { return nil }, nil)
 	refused, ok := errors.AsType[*transport.NotAvailableError](err)
 	require.True(t, ok, "%v", err)
 	require.Contains(t, refused.Error(), fmt.Sprint(maxRanks))
