@@ -80,12 +80,6 @@ func TestEndBeforeJoin(t *testing.T) {
 	}
 }
 
-// piped makes all ranks of a job programs of a pipe, whose status is that of cat.
-func piped(job *Spec) *Spec {
-	job.Program, job.Args = "/bin/sh", append([]string{"sh", "-c", `"$0" "$@" | cat`, self()}, job.Args[1:]...)
-	return job
-}
-
 // A rank whose failure a pipe hides has failed, and is to blame, whether it could say why or not. What
 // to do stands at that rank only.
 func TestFailureBehindPipe(t *testing.T) {

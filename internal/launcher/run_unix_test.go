@@ -415,6 +415,12 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// piped makes all ranks of a job programs of a pipe, whose status is that of cat.
+func piped(job *Spec) *Spec {
+	job.Program, job.Args = "/bin/sh", append([]string{"sh", "-c", `"$0" "$@" | cat`, self()}, job.Args[1:]...)
+	return job
+}
+
 // The signals of users are passed on to the programs that handle them, and to no other, such as cat,
 // which would die of them. The job goes on.
 func TestUserSignals(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,10 @@ const asProgram = "TEST_GOCCL_AS_PROGRAM"
 // asPrefix is a variable that has cores.LockPrefix: other jobs of this machine hold no cores that
 // tests expect to be free.
 const asPrefix = "TEST_GOCCL_LOCK_PREFIX"
+
+// asWorker makes the test binary a rank that works 100 ms and then makes a call, again and again. The variable has the rank that works for
+// 20 ms more, or "turns": each rank in turn works for 100 ms more.
+const asWorker = "TEST_GOCCL_AS_WORKER"
 
 func TestMain(m *testing.M) {
 	launcher.Reexecuted(memory)
@@ -208,4 +213,28 @@ func TestInterruptedProgram(t *testing.T) {
 	require.Error(t, c.Wait())
 	require.Equal(t, 1, c.ProcessState.ExitCode())
 	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
+}
+
+func workAsRank(slow string) {
+	if err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		gradients := make([]float32, 32<<10)
+		for step := 0; ; step++ {
+			work := 100 * time.Millisecond
+			switch {
+			case slow == fmt.Sprint(rank):
+				work += 20 * time.Millisecond
+			case slow == "turns" && step%4 == rank:
+				work += 100 * time.Millisecond
+			}
+			time.Sleep(work) // it is what the program does
+			if err := dist.AllReduce(gradients, dist.Avg); err != nil {
+				return err
+			}
+		}
+	}); err != nil {
+		os.Exit(1)
+	}
 }

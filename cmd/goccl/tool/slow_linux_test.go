@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -16,39 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
-	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/test/screen"
 )
 
 var slowRuns = flag.Int("slow", 0, "so many jobs with a slow rank, and as many whose ranks are equally fast: for a machine that has nothing else to do")
-
-// asWorker makes the test binary a rank that works 100 ms and then makes a call, again and again. The variable has the rank that works for
-// 20 ms more, or "turns": each rank in turn works for 100 ms more.
-const asWorker = "TEST_GOCCL_AS_WORKER"
-
-func workAsRank(slow string) {
-	if err := dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
-			return err
-		}
-		gradients := make([]float32, 32<<10)
-		for step := 0; ; step++ {
-			work := 100 * time.Millisecond
-			switch {
-			case slow == fmt.Sprint(rank):
-				work += 20 * time.Millisecond
-			case slow == "turns" && step%4 == rank:
-				work += 100 * time.Millisecond
-			}
-			time.Sleep(work) // it is what the program does
-			if err := dist.AllReduce(gradients, dist.Avg); err != nil {
-				return err
-			}
-		}
-	}); err != nil {
-		os.Exit(1)
-	}
-}
 
 // workers starts a job of four workers by goccl run with some flags. It returns the job's name and the standard error of goccl run, and end
 // ends it.
