@@ -402,13 +402,32 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	out.Seq = l.kernel.engine.seq
 	out.By = l.rankOf(f.By)
 	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
-	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRejected {
+	switch f.Kind {
+	case transport.FailureTimeout, transport.FailureStuck:
+		if late := l.culprits(out.Ranks); !slices.Equal(late, out.Ranks) {
+			out.Kind, out.Ranks = transport.FailureStuck, late
+		}
+	case transport.FailureMismatch, transport.FailureOverlap, transport.FailureRejected:
 		// The kernel's calls of the level do not match.
 		out.Kind, out.Ranks, out.Missing = transport.FailureAborted, nil, nil
 		out.Cause = l.engine.failures.cause(f)
 		out.Text = out.Cause.Error()
 	}
 	return &out
+}
+
+// culprits returns those for whom ranks wait that did not come in time in the level: they may wait
+// in the whole group, for others to enter the call.
+func (l *Level) culprits(ranks []int) (late []int) {
+	placed := l.kernel.engine.placedRanks()
+	if l.kernel.engine.ep.Failed() {
+		return ranks
+	}
+	for _, rank := range ranks {
+		late = append(late, placed.Culprit(rank))
+	}
+	slices.Sort(late)
+	return slices.Compact(late)
 }
 
 // rankOf returns the number in the call's group of a rank of the level. The number comes from

@@ -12,4 +12,7 @@ type Nodes interface {
 	// in this process, the level has failed as well. The level is freed after this group. No other
 	// level has the same ranks.
 	Level(ctx context.Context, members []int) (Endpoint, error)
+	// Culprit returns the rank at the end of the chain of waits from rank, which did not come in time
+	// in a level: rank itself if it waits for no other one. It asks the other ranks first.
+	Culprit(rank int) int
 }

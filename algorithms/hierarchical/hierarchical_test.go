@@ -42,7 +42,8 @@ type placed struct {
 	on *machine
 }
 
-func (p placed) Nodes() []int { return p.on.nodes }
+func (p placed) Nodes() []int         { return p.on.nodes }
+func (p placed) Culprit(rank int) int { return rank }
 
 func (p placed) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	return p.Endpoint.(transport.Groups).Group(ctx, number, members)

@@ -8,9 +8,9 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// findStuck returns the rank at the end of the chain of waits from peer, for which this rank
+// FindStuck returns the rank at the end of the chain of waits from peer, for which this rank
 // waits in a call.
-func (r *Member) findStuck(peer int) int {
+func (r *Member) FindStuck(peer int) int {
 	return r.followWaits(peer,
 		func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
 		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.rest, who) })

@@ -51,20 +51,20 @@ func TestBehind(t *testing.T) {
 			states[r].waitOn.Store(uint64(on + 1))
 		}
 		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
-		if got := r.findStuck(1); got != c.want {
+		if got := r.FindStuck(1); got != c.want {
 			t.Errorf("%s: blames rank %d, want %d", name, got, c.want)
 		}
 	}
 	// A member of the chain that was just woken is not stopped.
 	woken := []*State{new(State), new(State), new(State)}
 	woken[1].waitOn.Store(2 + 1)
-	if got := NewMember(NewGroup(woken, new(Words), noCauses{}, drowsy{1: 3}), 0, nil, false).findStuck(1); got != 2 {
+	if got := NewMember(NewGroup(woken, new(Words), noCauses{}, drowsy{1: 3}), 0, nil, false).FindStuck(1); got != 2 {
 		t.Errorf("blames rank %d, want 2", got)
 	}
 	// An invalid word ends the chain.
 	states := []*State{new(State), new(State)}
 	states[1].waitOn.Store(anyRank)
-	if got := NewMember(NewGroup(states, new(Words), noCauses{}, stopped{}), 0, nil, false).findStuck(1); got != 1 {
+	if got := NewMember(NewGroup(states, new(Words), noCauses{}, stopped{}), 0, nil, false).FindStuck(1); got != 1 {
 		t.Errorf("blames rank %d, want 1", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestBehindOneThatTimedOut(t *testing.T) {
 	var timeout *transport.TimeoutError
 	require.ErrorAs(t, r.AwaitMessage(new(interleave.Uint64), 1, 2), &timeout)
 	require.Equal(t, []int{2}, timeout.Behind)
-	require.Equal(t, 1, NewMember(g, 2, nil, false).findStuck(1), "rank 2 waits for 1, that for 0, and that for 2")
+	require.Equal(t, 1, NewMember(g, 2, nil, false).FindStuck(1), "rank 2 waits for 1, that for 0, and that for 2")
 	r.StepOut()
 	require.Zero(t, states[0].waitOn.Load())
 }

@@ -161,7 +161,7 @@ func (r *Member) timeoutError(peer int) *transport.TimeoutError {
 	switch {
 	case len(e.Missing) > 0:
 	case peer >= 0:
-		e.Behind = []int{r.findStuck(peer)}
+		e.Behind = []int{r.FindStuck(peer)}
 	default:
 		e.Behind = r.findAwake()
 	}

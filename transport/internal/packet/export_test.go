@@ -24,6 +24,18 @@ func PretendWait(ep transport.Endpoint, other int) {
 	g.sync.Update(g.rank, other, words)
 }
 
+// Hold keeps what a process sends from that of a rank until arrive is called.
+func Hold(ep transport.Endpoint, from int) (arrive func()) {
+	w := ep.(*Endpoint).group.process.wire.(*netWire)
+	hold := func(is bool) {
+		w.net.mu.Lock()
+		defer w.net.mu.Unlock()
+		w.net.slow[[2]int{from, w.me}] = is
+	}
+	hold(true)
+	return func() { hold(false) }
+}
+
 // Stop makes the process of a rank handle no packet until goOn is called.
 func Stop(ep transport.Endpoint) (goOn func()) {
 	p := ep.(*Endpoint).group.process

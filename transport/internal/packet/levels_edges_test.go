@@ -91,13 +91,41 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 	require.Error(t, errs[1])
 }
 
+// A rank that comes late to a level is not at fault if it waits for another rank in the whole group.
+func TestTwoLevelLateEntry(t *testing.T) {
+	eps := packet.OnNodes(t, []int{0, 0, 1, 1})
+	g := preferring(t, time.Second, eps)
+	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+	gates.Store(int64(3003), stop)
+	defer gates.Delete(int64(3003))
+	arrive := packet.Hold(eps[1], 3) // its line has come to ranks 0 and 2 alone
+	wait := stop.openOnceAllFailed(t, g)
+	errs := each(4, func(rank int) error {
+		x := make([]int64, 100)
+		x[0] = int64(3000 + rank)
+		limit := ccl.WithTimeout(time.Minute)
+		if rank == 0 { // it gives up first
+			limit = ccl.WithTimeout(time.Second)
+		}
+		return ccl.AllReduce(t.Context(), g[rank], x, x, gated, limit)
+	})
+	arrive()
+	wait()
+	for rank, err := range errs {
+		late, ok := errors.AsType[*transport.TimeoutError](err)
+		require.True(t, ok, "rank %d: %v", rank, err)
+		require.Subset(t, []int{2, 3}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+	}
+}
+
 // failing is an endpoint that forms no levels, or no groups.
 type failing struct {
 	transport.Endpoint
 	level, group func(ctx context.Context) error // nil: it does
 }
 
-func (f failing) Nodes() []int { return f.Endpoint.(transport.Nodes).Nodes() }
+func (f failing) Nodes() []int         { return f.Endpoint.(transport.Nodes).Nodes() }
+func (f failing) Culprit(rank int) int { return f.Endpoint.(transport.Nodes).Culprit(rank) }
 func (f failing) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	if f.level == nil {
 		return f.Endpoint.(transport.Nodes).Level(ctx, members)
@@ -144,7 +172,8 @@ type elsewhen struct {
 	within func(context.Context) context.Context
 }
 
-func (e elsewhen) Nodes() []int { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e elsewhen) Nodes() []int         { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e elsewhen) Culprit(rank int) int { return e.Endpoint.(transport.Nodes).Culprit(rank) }
 func (e elsewhen) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	return e.Endpoint.(transport.Nodes).Level(ctx, members)
 }
@@ -232,7 +261,8 @@ type ending struct {
 	ended, completes func()
 }
 
-func (e ending) Nodes() []int { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e ending) Nodes() []int         { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e ending) Culprit(rank int) int { return e.Endpoint.(transport.Nodes).Culprit(rank) }
 func (e ending) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	return e.Endpoint.(transport.Nodes).Level(ctx, members)
 }

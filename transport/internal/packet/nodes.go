@@ -98,6 +98,12 @@ func (ep *Endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 	return made, nil
 }
 
+// Culprit implements transport.Nodes.
+func (ep *Endpoint) Culprit(rank int) int {
+	ep.group.rest.CatchUp()
+	return ep.FindStuck(rank)
+}
+
 // formOnNode forms the group with a number among those of a parent, of processes of this node,
 // which have these indices there. The memory forms groups of many parents.
 func (ep *Endpoint) formOnNode(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
