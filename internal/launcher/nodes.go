@@ -24,6 +24,11 @@ type Nodes struct {
 	Count, Rank        int    // of nodes, and of this one, from 0
 	Endpoint           string // a host of node 0 and a port, at which its launcher listens, and then rank 0
 	handshake.Identity        // of the job; without a secret anybody may join
+	// Timeout is how long the launchers wait for each other; 0: as long as usual.
+	Timeout time.Duration
+	// Invalid, unless nil, is why this node cannot start its ranks. Its launcher tells the others,
+	// which would wait for it, and ends with that error.
+	Invalid error
 	// Note is called with for what a launcher waits, if that takes long.
 	Note func(text string)
 }

@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,7 +40,7 @@ type nodeFacts struct {
 
 // Times of launchers of several nodes.
 const (
-	startTime  = 10 * time.Minute // for all to come
+	startTime  = 10 * time.Minute // for all to come, unless Nodes.Timeout says
 	watchPause = 50 * time.Millisecond
 	answerTime = 2 * time.Second // of a node whose ranks others have lost
 )
@@ -50,7 +51,10 @@ func (l *launcher) joinNodes(ctx context.Context) error {
 	n := &l.nodes
 	*n = nodes{Launchers: &Launchers{ended: make(chan struct{})}, job: l.name, secret: rand.Text(), first: []int{0, l.Ranks}}
 	if l.Nodes.Count < 2 {
-		return nil
+		return l.Nodes.Invalid
+	}
+	if l.Nodes.Invalid != nil {
+		l.warn(-1, fmt.Sprintf("%v: the other nodes are told", l.Nodes.Invalid))
 	}
 
 	ctx, stop := l.untilSignal(ctx)
@@ -58,7 +62,10 @@ func (l *launcher) joinNodes(ctx context.Context) error {
 	connected, err := l.Nodes.Connect(ctx, "goccl run")
 	if err == nil {
 		n.Launchers, n.secret = connected, l.Nodes.Secret
+		err = l.Nodes.Invalid
+	}
 
+	if err == nil {
 		var all []nodeFacts
 		all, err = Exchange(ctx, connected, nodeFacts{l.name, hostname(), l.Ranks, l.restart})
 		n.first = []int{0}
@@ -92,10 +99,11 @@ type signalError syscall.Signal
 func (s signalError) Error() string { return SignalName(syscall.Signal(s)) + " came" }
 func (s signalError) ExitCode() int { return statusSignal + int(s) }
 
-// untilSignal returns a context that ends with ctx, after startTime, or by a signal that ends jobs.
-// stop ends it as well, and waits until no signal is taken any more.
+// untilSignal returns a context that ends with ctx, when launchers have waited long enough, or by a
+// signal that ends jobs. stop ends it as well, and waits until no signal is taken any more.
 func (l *launcher) untilSignal(ctx context.Context) (until context.Context, stop func()) {
-	ctx, expire := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("%v have passed", startTime))
+	limit := cmp.Or(l.Nodes.Timeout, startTime)
+	ctx, expire := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%v have passed (--rdzv-conf join_timeout=SECONDS sets how long launchers wait)", limit))
 	ctx, cancel := context.WithCancelCause(ctx)
 	taking := make(chan struct{})
 

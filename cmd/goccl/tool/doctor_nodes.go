@@ -41,7 +41,8 @@ func (c *doctorCommand) examineNodes(ctx context.Context, stderr stderr, report 
 	if err != nil {
 		return usageError{err}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, nodesTime, fmt.Errorf("%v have passed", nodesTime))
+	limit := cmp.Or(n.Timeout, nodesTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%v have passed", limit))
 	defer cancel()
 
 	found, err := examineNode(ctx, n)

@@ -385,7 +385,7 @@ func drawJob(kind string, r *rand.Rand, count int) *soakJob {
 		j.moment, j.env = "up", []string{fmt.Sprint("FAILS=", rank)}
 		all(of(rank) + `the first to fail, after \S+: exit status 1`)
 	case "rank stopped":
-		j.moment, j.env = "joined", []string{"GOCCL_TIMEOUT=3s"}
+		j.moment, j.env = "joined", []string{"GOCCL_TIMEOUT=8s"}
 		all(of(rank) + `waited for in vain: `)
 		j.act = func(c *soakCluster) { c.signalRank(rank, syscall.SIGSTOP) }
 	case "launcher killed":

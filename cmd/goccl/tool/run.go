@@ -219,9 +219,9 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	file, err := launcher.Find(args[0])
-	if err != nil {
-		return nil, c.hinted(err)
+	file, invalid := launcher.Find(args[0])
+	if invalid != nil {
+		invalid = c.hinted(invalid)
 	}
 	signals := make(chan os.Signal, 16)
 	for _, s := range launcher.Signals {
@@ -268,13 +268,16 @@ func (c *runCommand) launch(ctx context.Context, log *runLog, stdout io.Writer, 
 	}
 	report, err := createReport(c.Report)
 	if err != nil {
-		return nil, usageError{err}
+		invalid = cmp.Or[error](invalid, usageError{err})
 	}
 	stopMetrics, err := c.showMetrics(&job, log)
 	if err != nil {
-		return nil, usageError{err}
+		invalid = cmp.Or[error](invalid, usageError{err})
+	} else {
+		defer stopMetrics()
 	}
-	defer stopMetrics()
+	job.Nodes.Invalid = invalid
+
 	restarts := launcher.Restarts{Max: c.Restarts, Window: c.Window, Notice: log.restart}
 	outcome, earlier, err := restarts.Run(ctx, &job)
 

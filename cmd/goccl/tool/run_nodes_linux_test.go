@@ -25,6 +25,8 @@ func TestNodesUsage(t *testing.T) {
 		"--nnodes 2 --rdzv-endpoint node-a:https -n 2 true":               "--rdzv-endpoint node-a:https: want HOST:PORT, as in goccl run --nnodes 2 ",
 		"--nnodes 2 --rdzv-endpoint :29500 -n 2 true":                     "--rdzv-endpoint :29500: want HOST:PORT, as in goccl run --nnodes 2 ",
 		"--nnodes 2 --rdzv-endpoint [::]:29500 -n 2 true":                 "--rdzv-endpoint [::]:29500: want HOST:PORT, as in goccl run --nnodes 2 ",
+		"--nnodes 2 --rdzv-conf timeout=5 -n 2 true":                      `want join_timeout=SECONDS, but got "timeout=5"`,
+		"--nnodes 2 --rdzv-conf join_timeout=0 -n 2 true":                 `want join_timeout=SECONDS, but got "join_timeout=0"`,
 		"--nnodes 9000000000 --rdzv-endpoint node-a:29500 -n 2 true":      "--nnodes 9000000000: want 1 or more, up to 65536",
 		"--nnodes 2 --node_rank=1 --rdzv_endpoint node-a:29500 -n 2 true": "--nnodes: without a secret, whoever reaches a node could join; on one node, make one, by\n                (umask 077; head -c 24 ",
 	} {
@@ -81,5 +83,42 @@ func TestTwoNodes(t *testing.T) {
 		require.Equal(t, i/2, *rank.Node)
 		require.Positive(t, rank.PID)
 		require.Positive(t, rank.Seconds)
+	}
+}
+
+// A node that cannot start its program tells the others, which would wait for it.
+func TestNodeWithoutProgram(t *testing.T) {
+	t.Setenv("GOCCL_SECRET", "the secret of this test")
+	for bad := range 2 {
+		endpoint := freeEndpoint(t)
+		args := func(node int) []string {
+			name := "/bin/true"
+			if node == bad {
+				name = "/no/such/program"
+			}
+			return []string{"run", "--nnodes", "2", "--node-rank", fmt.Sprint(node), "--rdzv-endpoint", endpoint, "-n", "1", name}
+		}
+		second, stderr1 := program(t, args(1)...)
+		require.NoError(t, second.Start())
+		first, stderr0 := program(t, args(0)...)
+		require.Equal(t, 127, ended(t, first.Run()), "%s", stderr0)
+		require.Equal(t, 127, ended(t, second.Wait()), "%s", stderr1)
+		for node, text := range []string{stderr0.String(), stderr1.String()} {
+			if node == bad {
+				require.Contains(t, text, "goccl: warning: /no/such/program: there is no such program: the other nodes are told\n")
+				require.Contains(t, text, "goccl: error: /no/such/program: there is no such program\n")
+			} else {
+				require.Regexp(t, fmt.Sprintf("goccl: error: node %d, host .*: /no/such/program: there is no such program\n", bad), text)
+			}
+		}
+	}
+}
+
+// How long a launcher waits for the others can be set.
+func TestNodeThatIsAlone(t *testing.T) {
+	t.Setenv("GOCCL_SECRET", "the secret of this test")
+	for node, waits := range []string{"waiting for node 1 to connect to port ", "waiting for node 0 at "} {
+		text := failed(t, 1, "run", "--nnodes", "2", "--node-rank", fmt.Sprint(node), "--rdzv-endpoint", freeEndpoint(t), "--rdzv-conf", "join_timeout=1", "-n", "1", "true")
+		require.Contains(t, text, "1s have passed (--rdzv-conf join_timeout=SECONDS sets how long launchers wait): "+waits)
 	}
 }

@@ -75,7 +75,7 @@ func (j *Records) judgeCalls(g *Group, late time.Duration) error {
 		what := j.aged(c.String(), c.State, c.Begun, c.Ended)
 
 		if d != nil && d.Number == c.Number {
-			what += ", to which " + ranksText(d.Absent) + " has not come"
+			what += ", to which " + ranksText(d.Absent) + " did not come"
 		}
 		return fmt.Errorf("job %s: rank %d: %s", j.Running.Name, m.Global, what)
 	}

@@ -165,7 +165,7 @@ all ranks
 `, text(j))
 	require.NoError(t, j.Judge(0))
 	require.NoError(t, j.Judge(2*time.Minute))
-	require.EqualError(t, j.Judge(time.Minute), "job j: rank 1: call 2, barrier of 0 float32 by direct (begun for 1m30s), to which rank 0 has not come")
+	require.EqualError(t, j.Judge(time.Minute), "job j: rank 1: call 2, barrier of 0 float32 by direct (begun for 1m30s), to which rank 0 did not come")
 
 	for state, want := range map[string]string{
 		"stopped": "rank 0 (pid 100) is stopped: kill -CONT lets it go on",
@@ -186,7 +186,7 @@ all ranks
 	fails.Begun, fails.Ended = now.Add(-2*time.Minute), now.Add(-time.Minute)
 	d := calm()
 	d.Ranks[1].Groups[0].Calls[1] = fails
-	require.EqualError(t, running(d, now, "running", "running").Judge(0), "job j: rank 1: call 2, barrier of 0 float32 by direct (failed for 1m0s), to which rank 0 has not come")
+	require.EqualError(t, running(d, now, "running", "running").Judge(0), "job j: rank 1: call 2, barrier of 0 float32 by direct (failed for 1m0s), to which rank 0 did not come")
 	require.Contains(t, text(running(d, now, "running", "running")), "(failed for 1m0s)")
 	d.Ranks[0].Groups[0].Calls = append(d.Ranks[0].Groups[0].Calls, call(2, "all_reduce", 8, flight.StateBegun))
 	require.EqualError(t, running(d, now, "running", "running").Judge(0), "job j: ranks made different calls number 2 (all ranks)")
