@@ -3,6 +3,7 @@ package goccl_test
 import (
 	"flag"
 	"fmt"
+	"go/format"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -67,8 +68,8 @@ var (
 	excerptLabel = regexp.MustCompile(`^<!-- in ([a-z_./]+) -->`) // the block is a part of one
 )
 
-// TestDocumentedCode checks all Go code in the documents. A program is run and must
-// print the text block that follows it. An excerpt must be part of the file that the
+// TestDocumentedCode checks all Go code in the documents. A program is as gofmt
+// writes it, is run and must print the text block that follows it. An excerpt must be part of the file that the
 // comment above it names. Blocks labelled with a file name are TestGuide's.
 func TestDocumentedCode(t *testing.T) {
 	programs := 0
@@ -88,6 +89,9 @@ func TestDocumentedCode(t *testing.T) {
 				continue
 			}
 			programs++
+			if formatted, err := format.Source([]byte(f.text)); err != nil || string(formatted) != f.text {
+				t.Errorf("%s: gofmt would change this program (%v):\n%s", file, err, f.text)
+			}
 			want := ""
 			if i+1 < len(all) && all[i+1].language == "text" {
 				want = all[i+1].text
