@@ -92,10 +92,6 @@ func volume(shape []int) int {
 // Shape returns the extents of t. The slice belongs to the caller.
 func (t *Tensor[T]) Shape() []int { return slices.Clone(t.shape) }
 
-// Strides returns the distances, in elements, between neighbours in each dimension. The slice
-// belongs to the caller.
-func (t *Tensor[T]) Strides() []int { return slices.Clone(t.strides) }
-
 // Len returns the number of elements; 0 for nil.
 func (t *Tensor[T]) Len() int {
 	if t == nil || len(t.data) == 0 {

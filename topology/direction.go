@@ -12,12 +12,6 @@ const (
 	South                  // +y
 )
 
-// Opposite returns the direction that leads back.
-// Precondition: d is one of the four constants.
-func (d Direction) Opposite() Direction {
-	return d ^ 1 // the constants come in pairs
-}
-
 // String returns "East", "West", "North" or "South".
 func (d Direction) String() string {
 	names := [...]string{East: "East", West: "West", North: "North", South: "South"}

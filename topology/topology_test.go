@@ -22,6 +22,9 @@ var offset = map[topology.Direction][2]int{
 	topology.South: {0, +1},
 }
 
+// opposite returns the direction that leads back: directions come in pairs.
+func opposite(d topology.Direction) topology.Direction { return d ^ 1 }
+
 func make2D(t *testing.T, kind topology.Kind, w, h int) *topology.Topology {
 	t.Helper()
 	top, err := topology.New(kind, w*h, w, h)
@@ -91,7 +94,7 @@ func TestNeighborsAreSymmetric(t *testing.T) {
 		for rank := range top.Count() {
 			for _, d := range directions {
 				if peer, ok := top.Neighbor(rank, d); ok {
-					back, ok := top.Neighbor(peer, d.Opposite())
+					back, ok := top.Neighbor(peer, opposite(d))
 					require.True(t, ok, "%v: %v of %d is %d, and there is no way back", top, d, rank, peer)
 					require.Equal(t, rank, back, "%v: %v of %d is %d", top, d, rank, peer)
 				}
@@ -236,8 +239,7 @@ func TestDirections(t *testing.T) {
 	names := []string{"East", "West", "North", "South"}
 	for i, d := range directions {
 		require.Equal(t, names[i], d.String())
-		require.Equal(t, d, d.Opposite().Opposite())
-		here, there := offset[d], offset[d.Opposite()]
+		here, there := offset[d], offset[opposite(d)]
 		require.Equal(t, [2]int{}, [2]int{here[0] + there[0], here[1] + there[1]}, "%v", d)
 	}
 	require.Equal(t, "Direction(4)", topology.Direction(4).String())
@@ -431,7 +433,7 @@ func FuzzNew(f *testing.F) {
 			require.Equal(t, rank, top.Rank(x, y))
 			for d, peer := range top.Neighbors(rank) {
 				if peer != topology.None {
-					require.Equal(t, rank, top.Neighbors(peer)[topology.Direction(d).Opposite()])
+					require.Equal(t, rank, top.Neighbors(peer)[opposite(topology.Direction(d))])
 				}
 			}
 		}
