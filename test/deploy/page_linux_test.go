@@ -72,10 +72,11 @@ type manifest struct {
 			Spec struct {
 				Subdomain  string
 				Containers []struct {
-					Command      []string
-					Args         []string
-					Env          []struct{ Name, Value string }
-					VolumeMounts []struct {
+					Command       []string
+					Args          []string
+					Env           []struct{ Name, Value string }
+					LivenessProbe struct{ Exec struct{ Command []string } } `yaml:"livenessProbe"`
+					VolumeMounts  []struct {
 						Name string
 						Path string `yaml:"mountPath"`
 					} `yaml:"volumeMounts"`

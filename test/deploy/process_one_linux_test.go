@@ -26,7 +26,7 @@ func isolated(t *testing.T, mounts string, args ...string) *exec.Cmd {
 
 // TestProcessOne runs the command of examples/deploy/node.yaml as process 1, with a training that has
 // checkpoints. Where SIGTERM or SIGKILL has ended it, nothing stays in /dev/shm, and the next start
-// goes on and ends with the undisturbed weights.
+// goes on and ends with the undisturbed weights. The liveness probe of the file succeeds meanwhile.
 func TestProcessOne(t *testing.T) {
 	const proc, clean = "mount -t proc proc /proc", "mount -t tmpfs tmpfs /dev/shm"
 	if out, err := isolated(t, proc+" && "+clean, "true").CombinedOutput(); err != nil {
@@ -50,21 +50,39 @@ func TestProcessOne(t *testing.T) {
 	}
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	start := func(dir string) *exec.Cmd {
+	start := func(dir, epochs string) *exec.Cmd {
 		args := slices.Concat([]string{goccl}, container.Command[1:],
-			[]string{"--pin=off", "/bin/sh", "-c", `echo job $GOCCL_SHM_NAME; exec "$@"`, "sh", train, "-epochs", "20", "-plot", "", "-checkpoint", dir})
+			[]string{"--pin=off", "/bin/sh", "-c", `echo job $GOCCL_SHM_NAME; exec "$@"`, "sh", train, "-epochs", epochs, "-plot", "", "-checkpoint", dir})
 		return isolated(t, proc, args...)
 	}
+	const enough = "20"
 	weights := regexp.MustCompile(`sha256 \w+`)
-	undisturbed, err := start(t.TempDir()).Output()
+	undisturbed, err := start(t.TempDir(), enough).Output()
 	require.NoError(t, err)
 	want := weights.FindString(string(undisturbed))
 	require.NotEmpty(t, want)
 
+	t.Run("liveness", func(t *testing.T) {
+		c := start(t.TempDir(), "1000000")
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if !isEpoch(lines.Text(), 1) {
+				continue
+			}
+			probe := append([]string{"-t", fmt.Sprint(c.Process.Pid), "-m", "-p", goccl}, container.LivenessProbe.Exec.Command[1:]...)
+			text, err := exec.CommandContext(t.Context(), "nsenter", probe...).CombinedOutput()
+			require.NoError(t, err, string(text))
+			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+		}
+		require.Error(t, c.Wait())
+	})
+
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
 			dir := t.TempDir()
-			first := start(dir)
+			first := start(dir, enough)
 			var stderr bytes.Buffer
 			first.Stderr = &stderr
 			out, err := first.StdoutPipe()
@@ -86,7 +104,7 @@ func TestProcessOne(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, memory)
 
-			again, err := start(dir).Output()
+			again, err := start(dir, enough).Output()
 			require.NoError(t, err)
 			require.Equal(t, want, weights.FindString(string(again)))
 			require.False(t, slices.ContainsFunc(strings.Split(string(again), "\n"), func(line string) bool { return isEpoch(line, 1) }), "it goes on")

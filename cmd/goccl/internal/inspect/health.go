@@ -189,7 +189,7 @@ func (h *Health) Write(w io.Writer) error {
 		if r.State != "running" {
 			b.WriteString("; " + cmp.Or(halts[r.State], "in another pid namespace"))
 		}
-		if r.Share > 0 {
+		if r.Share >= 0.005 { // 1 %, as it is written
 			fmt.Fprintf(&b, "; %.0f%% of the waiting is for it, %.1f%% of the others' time", 100*r.Share, 100*r.Ratio)
 		}
 		b.WriteString("\n")
@@ -199,9 +199,9 @@ func (h *Health) Write(w io.Writer) error {
 	case h.Calls == 0:
 		b.WriteString("who is slow is not known: no calls of the last minute have times (GOCCL_FLIGHT_TIMES=true takes those of short calls)\n")
 	case h.Slow == nil:
-		fmt.Fprintf(&b, "no rank is slow, in %d calls of %.3g s\n", h.Calls, h.Seconds)
+		fmt.Fprintf(&b, "no rank is slow, in the last %d calls (%.3g s)\n", h.Calls, h.Seconds)
 	default:
-		fmt.Fprintf(&b, "rank %d is slow: the others wait %.0f%% of their time for it, in %d calls of %.3g s\n", *h.Slow, 100*h.Ranks[*h.Slow].Ratio, h.Calls, h.Seconds)
+		fmt.Fprintf(&b, "rank %d is slow: the others wait %.0f%% of their time for it, in the last %d calls (%.3g s)\n", *h.Slow, 100*h.Ranks[*h.Slow].Ratio, h.Calls, h.Seconds)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

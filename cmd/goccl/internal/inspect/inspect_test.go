@@ -226,7 +226,7 @@ func TestSlowRank(t *testing.T) {
   rank 1: message 4, recv of 1 int8 from rank 0, tag 0 (begun); is stopped: kill -CONT lets it go on; 100% of the waiting is for it, 25.0% of the others' time
   rank 2: it has left the job; has ended
   rank 3: no call is recorded; in another pid namespace
-rank 1 is slow: the others wait 25% of their time for it, in 5 calls of 5 s
+rank 1 is slow: the others wait 25% of their time for it, in the last 5 calls (5 s)
 `, text(h))
 	require.Equal(t, []any{12., 1, 0.25}, []any{h.Ranks[0].Seconds, *h.Slow, h.Ranks[1].Ratio})
 	require.False(t, h.IsGone)
@@ -237,7 +237,7 @@ rank 1 is slow: the others wait 25% of their time for it, in 5 calls of 5 s
 	require.True(t, h.IsGone)
 
 	d = first("its memory", calls(0), calls(0))
-	require.Contains(t, text(running(d, now, "running", "running").Health(time.Minute)), "\nno rank is slow, in 5 calls of 5 s\n")
+	require.Contains(t, text(running(d, now, "running", "running").Health(time.Minute)), "\nno rank is slow, in the last 5 calls (5 s)\n")
 	j := running(d, now, "running", "running")
 	j.Written = now.Add(time.Hour)
 	h = j.Health(time.Minute)
