@@ -103,12 +103,13 @@ func ofCalls(name, help string, value func(flight.Counter) float64) Metric {
 // closedGroups is the group of what calls of groups have cost whose records others have taken.
 const closedGroups = "closed"
 
-// groupLabel returns the name of a group. The first group has none, and an empty label is none.
+// groupLabel returns the name of a group without the quotes in it, which a query would have to
+// escape. The first group has none, and an empty label is none.
 func groupLabel(name string) string {
 	if name == "" {
 		return "default"
 	}
-	return name
+	return strings.ReplaceAll(name, `"`, "")
 }
 
 // Samples returns the samples of the metric by their labels, such as {rank="0"}.

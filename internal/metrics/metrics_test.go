@@ -135,7 +135,7 @@ func job() *Job {
 	waiting := flight.Waiting{Of: map[int]flight.Lateness{0: {}, 10: {Share: 1, Ratio: 0.25}}}
 	return &Job{Node: "0", Host: "a", Restarts: 2, Waiting: waiting, Ranks: []flight.Rank{
 		{Rank: 0, PID: 77, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}}, Marks: marks},
-		{Rank: 10, PID: 78, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}, {ID: "0b", Name: "pair", Counters: counters}}, Counters: counters},
+		{Rank: 10, PID: 78, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}, {ID: "0b", Name: `"pair" of ranks 0, 10, made by call 1`, Counters: counters}}, Counters: counters},
 	}}
 }
 
@@ -145,13 +145,13 @@ func TestWrite(t *testing.T) {
 goccl_calls_total{rank="0",group="default",collective="all_reduce",node="0"} 12
 goccl_calls_total{rank="10",group="closed",collective="all_reduce",node="0"} 12
 goccl_calls_total{rank="10",group="default",collective="all_reduce",node="0"} 12
-goccl_calls_total{rank="10",group="pair",collective="all_reduce",node="0"} 12
+goccl_calls_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 12
 # HELP goccl_failures_total Calls that have failed.
 # TYPE goccl_failures_total counter
 goccl_failures_total{rank="0",group="default",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="closed",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="default",collective="all_reduce",node="0"} 1
-goccl_failures_total{rank="10",group="pair",collective="all_reduce",node="0"} 1
+goccl_failures_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 1
 `, section(written(t, job()), 0, 2))
 	require.Equal(t, `# HELP goccl_waiting_caused_ratio Share of the time of the other ranks that they waited for this rank, on average, in the last minute.
 # TYPE goccl_waiting_caused_ratio gauge
@@ -191,8 +191,8 @@ func TestWriteNothing(t *testing.T) {
 // Groups of one name are one series, as the format wants it.
 func TestGroupsOfOneName(t *testing.T) {
 	j := job()
-	j.Ranks[1].Groups[0].Name = "pair"
-	require.Contains(t, written(t, j), `goccl_calls_total{rank="10",group="pair",collective="all_reduce",node="0"} 24`)
+	j.Ranks[1].Groups[0].Name = j.Ranks[1].Groups[1].Name
+	require.Contains(t, written(t, j), `goccl_calls_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 24`)
 	_, err := parse(written(t, j))
 	require.NoError(t, err)
 }

@@ -153,7 +153,7 @@ func TestPrometheus(t *testing.T) {
 	require.NotEmpty(t, d.Panels)
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
-			ask(strings.NewReplacer("$instance", ".*", "$__rate_interval", "10s").Replace(target.Expr), func(v map[string]string) bool { return len(v) > 0 })
+			ask(strings.NewReplacer("$instance", ".*", "$run", ".*", "$__rate_interval", "10s").Replace(target.Expr), func(v map[string]string) bool { return len(v) > 0 })
 		}
 	}
 
