@@ -75,13 +75,17 @@ func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) 
 	return err
 }
 
-// table opens the table of a run, to which epoch adds a line.
-func (r report) table(ranks, shards, batch int) {
+// table opens the table of a run, to which epoch adds a line. from is the checkpoint from which it
+// goes on, or "".
+func (r report) table(ranks, shards, batch int, from string) {
 	each := "rank"
 	if shards != ranks {
 		each = "shard"
 	}
-	fmt.Fprintf(r.out, "\n%s, %d samples per %s and step\n", plural(ranks), batch, each)
+	if from != "" {
+		from = ", from " + from
+	}
+	fmt.Fprintf(r.out, "\n%s, %d samples per %s and step%s\n", plural(ranks), batch, each, from)
 	fmt.Fprintf(r.out, "%6s  %8s  %13s  %10s  %13s\n", "epoch", "loss", "test accuracy", "samples/s", "communication")
 }
 

@@ -41,15 +41,16 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 	}
 
 	var at progress
+	from := "" // the checkpoint
 	if o.checkpoint != "" {
-		_, err := reducer.LoadLatest(ctx, o.checkpoint, &at, model.velocities()...)
+		from, err = reducer.LoadLatest(ctx, o.checkpoint, &at, model.velocities()...)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 
 	done := &run{ranks: ranks, from: at.Epoch, total: epoch{accuracy: at.Accuracy}}
-	r.table(ranks, shards, loader.Batch)
+	r.table(ranks, shards, loader.Batch, from)
 
 	for number := at.Epoch + 1; number <= o.epochs; number++ {
 		e := epoch{number: number, samples: shards * ddp.Sampler{Samples: trainSet.Len(), Ranks: shards}.Len()}
