@@ -132,14 +132,15 @@ func TestDeathOnNode(t *testing.T) {
 }
 
 // Where the launcher lets ranks live, their errors name the one that died: at once if another rank lives on its node, which sees it and tells
-// the others; else by the timeout.
+// the others. Else the timeout names it, unless Open MPI reports the broken connection before: it does so to a rank whose message could not
+// leave, by chance.
 func TestSurvivorsOnNodes(t *testing.T) {
 	for _, l := range []struct {
 		nodes, perNode int
 		dying, says    string
 	}{
 		{2, 2, "1", `peer lost: rank 1 \(pid \d+\) is gone`},
-		{3, 1, "1", `timed out after 3s in call \d+: waited for rank 1,`},
+		{3, 1, "1", `timed out after 3s in call \d+: waited for rank 1,|peer lost: rank 1 \(pid \d+\) is gone`},
 		// A rank of the node that outlives the other one by a moment may tell of it.
 		{2, 2, "2 3", `timed out after 3s in call \d+: waited for ranks 2, 3,|peer lost: rank [23] `},
 	} {

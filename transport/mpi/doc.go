@@ -33,7 +33,8 @@
 //
 // MPI reports no dead rank. Each process watches those of its own host through file descriptors of
 // processes, and reports deaths to the others. If no rank of a host survives, no process can: calls
-// with its ranks end by their timeout, which names them.
+// with its ranks end by their timeout, which names them, or at once if MPI fails to send to one of
+// them, which then counts as dead.
 //
 // MPI starts once in a process. It ends by [UncheckedComm.Close] if the transport does not connect
 // the process, otherwise when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup. It

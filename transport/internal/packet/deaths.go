@@ -6,8 +6,8 @@ import (
 	"github.com/goccl/goccl/internal/interleave"
 )
 
-// deaths is what a process knows of dead ones. An MPI reports none: each process watches those of
-// its own host, and reports deaths to the others.
+// deaths is what a process knows of dead ones. An MPI reports none, but may fail to send to one:
+// each process watches those of its own host, and reports deaths to the others.
 type deaths struct {
 	isDead []interleave.Bool // by rank
 
