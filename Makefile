@@ -19,15 +19,15 @@ demo: ## train a model on real data, on all cores of this machine
 
 gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compiles GoMLX on first use
 	$(GO) -C examples/gomlx vet ./...
-	$(GO) -C examples/gomlx test ./...
+	$(GO) -C examples/gomlx test -vet=off ./...
 
 gorgonia: ## vet and test examples/gorgonia, a module of its own; downloads and compiles Gorgonia on first use
 	$(GO) -C examples/gorgonia vet ./...
-	$(GO) -C examples/gorgonia test ./...
+	$(GO) -C examples/gorgonia test -vet=off ./...
 
 otel: ## vet and test examples/otel, a module of its own; downloads and compiles OpenTelemetry on first use
 	$(GO) -C examples/otel vet ./...
-	$(GO) -C examples/otel test ./...
+	$(GO) -C examples/otel test -vet=off ./...
 
 # Tests that take long and find little that the others miss: kernels a second time with other parameters,
 # transports a second time on groups within groups, the suites on kernels that are wrong on purpose, the
@@ -43,16 +43,20 @@ PACKAGES_AT_ONCE = $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)))
 test: ## run the tests; the suites of kernels on 1, 2, 3, 8 and 33 ranks, those of transports on up to 3; nothing under an MPI
 	$(GO) test -p $(PACKAGES_AT_ONCE) -short -vet=off -skip '$(LONG)' ./...
 
+# The packages that have one: the tests of the others would be linked in vain.
+LONG_PACKAGES = $$($(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
+	grep -qsE '^$(subst ^,func ,$(subst $$,\b,$(LONG)|$(SHORT)))' "$$dir"/*_test.go && echo "$$package"; done)
+
 long: ## run what make test leaves out: the conformance suites whole, and tests that take long
-	$(GO) test -timeout 20m -run '$(LONG)|$(SHORT)' ./...
+	$(GO) test -timeout 20m -vet=off -run '$(LONG)|$(SHORT)' $(LONG_PACKAGES)
 
 race: ## run the tests under the race detector (needs a C compiler)
 	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race $(ARGS) $(or $(PACKAGES),./...)
 
 mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nodes (needs gcc and Debian's openmpi-bin, mpich, iproute2, munge, slurmctld, slurmd, slurm-client, libpmix-dev, python3-mpi4py)
-	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
-	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
+	TEST_GOCCL_MPI=required $(GO) test -count=1 -vet=off -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
+	TEST_GOCCL_MPI=required $(GO) test -count=1 -vet=off ./transport/mpi/internal/abi ./test/mpi
 
 # What holds between processes that share memory, and between nodes.
 BY_TCP = ^Test(Killed|FlightOfTheKilled|RandomPrograms|RandomLayouts|SameAsProcesses|ManyGroups|MistakeAtInit|AnotherConfiguration|ReasonOfRefusal|KilledAtWork|AnySourceWithoutASender|KernelsByTCP|ExampleByTCP)$$

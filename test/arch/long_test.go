@@ -55,8 +55,8 @@ func longPattern(t *testing.T) *regexp.Regexp {
 	if len(values) != 2 {
 		t.Fatalf("the Makefile sets LONG and SHORT %d times", len(values))
 	}
-	for _, use := range []string{"-short -vet=off -skip '$(LONG)' ./...", "-run '$(LONG)|$(SHORT)' ./...",
-		"TEST_GOCCL_MPI=required $(GO) test -count=1 ./" + strings.Join(runByMPI, " ./") + "\n"} {
+	for _, use := range []string{"-short -vet=off -skip '$(LONG)' ./...", "-run '$(LONG)|$(SHORT)' $(LONG_PACKAGES)",
+		"TEST_GOCCL_MPI=required $(GO) test -count=1 -vet=off ./" + strings.Join(runByMPI, " ./") + "\n"} {
 		if !strings.Contains(string(makefile), use) {
 			t.Errorf("the Makefile has no line with %s", use)
 		}
