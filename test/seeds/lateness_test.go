@@ -112,7 +112,7 @@ func (a *auditor) unqueued(o *outcome, e *transport.TimeoutError) string {
 // waited for something else meanwhile, it had given up before, or it had no group.
 func (a *auditor) wasLate(rank int, o *outcome, e *transport.TimeoutError) bool {
 	p := a.players[rank]
-	if p.comms[o.event.group.number] == nil {
+	if p.comms[o.event.group.number] == nil || a.isMissed(rank, o) {
 		return true
 	}
 	return slices.ContainsFunc(p.outcomes, func(other *outcome) bool {
@@ -125,6 +125,20 @@ func (a *auditor) wasLate(rank int, o *outcome, e *transport.TimeoutError) bool 
 		}
 		return other.from.Before(o.to) && other.to.After(other.from) && other.to.Sub(o.from) >= e.After
 	})
+}
+
+// isMissed reports whether a rank had given up a message on whose other end a third one waited, for
+// which o may have waited.
+func (a *auditor) isMissed(rank int, o *outcome) bool {
+	return a.first(rank, func(gone *outcome) bool {
+		e := gone.event
+		if e.what != message || e.group != o.event.group || timeoutOf(gone.err) == nil || gone.to.After(o.to) {
+			return false
+		}
+		third := e.from + e.to - rank
+		waits := func(w *outcome) bool { return w.event == e && w.from.Before(o.to) && w.to.After(o.from) }
+		return third != rank && third != o.rank && a.first(third, waits) != nil
+	}) != nil
 }
 
 // unlate returns "" if the ranks that have rejected a call had waited too long for calls of their own

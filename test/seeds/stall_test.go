@@ -111,3 +111,45 @@ func TestSlowRunnerIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// A receive names the rank that its sender waits for: one that has given up the sender's message
+// before, and makes no other call.
+func TestWhoGaveUpIsNamed(t *testing.T) {
+	const late = 2
+	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
+		for seed := range uint64(60) {
+			var errs [3]error
+			r := interleave.Run(t, interleave.Options{Seed: seed}, func() {
+				var end interleave.WaitGroup
+				end.Add(len(errs))
+				each(local.NewWaiting(len(errs), waiting), func(rank int, ep transport.Endpoint) {
+					bg := context.Background()
+					g, err := ccl.New(bg, ep)
+					x := make([]int32, 1)
+					if rank > 0 {
+						interleave.Sleep(5 * time.Second)
+					}
+					switch {
+					case err != nil:
+					case rank == late:
+						err = ccl.Send(bg, g, x, 0, 0, ccl.WithTimeout(10*time.Second))
+					default:
+						_, err = ccl.Recv(bg, g, x, late, rank, ccl.WithTimeout(time.Second))
+					}
+					errs[rank] = err
+					end.Done()
+					end.Wait()
+					_ = g.Close()
+				})
+			})
+			if r.Finding != nil {
+				t.Fatalf("seed %d: %v", seed, r.Finding)
+			}
+			for rank, named := range []int{late, 0, 0} {
+				if got := namedRanks(errs[rank]); !slices.Equal(got, []int{named}) {
+					t.Errorf("waiting %d, seed %d, rank %d: %v, want rank %d named", waiting, seed, rank, errs[rank], named)
+				}
+			}
+		}
+	}
+}
