@@ -97,6 +97,11 @@ func TestConsequenceReports(t *testing.T) {
 	in := func(err error) error {
 		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, HideRank: true, Err: err}
 	}
+	failed, cancel := context.WithCancelCause(context.Background())
+	cancel(&dist.RankError{Rank: 3, Err: &dist.CollectiveFailedError{
+		Operation: "barrier", Rank: 1, HideRank: true, Group: "x", GlobalRanks: []int{2, 3}, Err: &dist.PeerLostError{Rank: 0},
+	}})
+	elsewhere := transport.ContextError(failed)
 	for _, c := range []struct {
 		name  string
 		err   error
@@ -126,6 +131,9 @@ func TestConsequenceReports(t *testing.T) {
 		}}), failure.Mismatch, []int{0, 1, 2, 3}},
 		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
 			failure.PeerLost, nil},
+		{"canceled since another group failed", in(elsewhere), failure.Canceled, nil},
+		{"canceled as a peer was lost", in(errors.Join(&dist.PeerLostError{Rank: 2}, elsewhere)), failure.PeerLost, []int{2}},
+		{"canceled, and a peer lost", errors.Join(context.Canceled, in(&dist.PeerLostError{Rank: 2})), failure.PeerLost, []int{2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ours.set(t)

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/goccl/goccl/internal/interleave"
 )
@@ -17,7 +16,16 @@ func ContextError(ctx context.Context) error {
 		return nil
 	}
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", err, cause)
+		return &ended{err, cause}
 	}
 	return err
 }
+
+// ended is the error of a context that has ended for a cause.
+type ended struct{ err, cause error }
+
+func (e *ended) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }
+
+// WithoutCause returns the error of the context alone.
+func (e *ended) WithoutCause() error { return e.err }
