@@ -10,15 +10,15 @@ import (
 
 // hashes has, by kind, the hash over all choices in the jobs of seeds 1 to hashed.
 var hashes = map[string]uint64{
-	"departures": 0x3f76df13d3000ee8,
+	"departures": 0x3a41c96314033316,
 	"orders":     0xeb3cf87e54253faa,
 	"programs":   0x9e0140b85e64a08c,
-	"faults":     0xc07d0aa4afee1509,
-	"operators":  0x8e66eb6e3df36102,
-	"spawn":      0xbcb74eaf602fbe62,
-	"training":   0x73ebc8b194666817,
-	"processes":  0x4386377fdc805f36,
-	"bugs":       0xb4611e612c993527,
+	"faults":     0x22457d05703df6a4,
+	"operators":  0x790c918f59805b9b,
+	"spawn":      0xa7dd64793905800a,
+	"training":   0x16dcc53ebfed51da,
+	"processes":  0xa47de10b5d778cbb,
+	"bugs":       0xf380d7931b2eb0fe,
 	"packets":    0x0dae2e49b1933138,
 }
 

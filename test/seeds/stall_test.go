@@ -153,3 +153,35 @@ func TestWhoGaveUpIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// A rank that stops while it fails a group, for itself or for a member that has not come, keeps no
+// other one from failing it.
+func TestStalledInFailKeepsNobody(t *testing.T) {
+	const stalled, ranks = 0, 2
+	for step := range 40 {
+		var took time.Duration
+		var failures [ranks]*transport.Failure
+		r := interleave.Run(t, interleave.Options{Seed: uint64(step)}, func() {
+			eps := local.NewWaiting(ranks, local.Park)
+			interleave.At(1+step, func() { interleave.Stall(label(stalled), time.Minute) })
+			start := time.Now()
+			each(eps, func(rank int, ep transport.Endpoint) {
+				failures[rank] = eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 1, Text: label(rank)})
+				if rank != stalled {
+					took = time.Since(start)
+				}
+			})
+			for _, ep := range eps {
+				_ = ep.Close()
+			}
+		})
+		switch {
+		case r.Finding != nil:
+			t.Fatalf("step %d: %v", step, r.Finding)
+		case took > 0:
+			t.Errorf("step %d: it took %v", step, took)
+		case failures[0] == nil || failures[0] != failures[1]:
+			t.Errorf("step %d: %v and %v", step, failures[0], failures[1])
+		}
+	}
+}

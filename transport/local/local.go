@@ -50,7 +50,7 @@ func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.End
 		callBoxes: make(mailboxes, ranks),
 		p2pBoxes:  make(mailboxes, ranks),
 		causes: causes{
-			failures: make([]*transport.Failure, ranks),
+			failures: make([]interleave.Pointer[transport.Failure], ranks),
 			reasons:  make([][2]interleave.Pointer[reason], ranks),
 		},
 	}
@@ -122,10 +122,9 @@ type handle struct {
 	_          [128 - 72]byte
 }
 
-// causes implements groupsync.Causes. A rank writes its failure once; other ranks read it only
-// after the group's fail word names that rank.
+// causes implements groupsync.Causes.
 type causes struct {
-	failures []*transport.Failure
+	failures []interleave.Pointer[transport.Failure]
 	// reasons are by rank: why it rejected the first of the calls that it has rejected in a row, and
 	// why the latest.
 	reasons [][2]interleave.Pointer[reason]
@@ -137,8 +136,8 @@ type reason struct {
 	why string
 }
 
-func (c *causes) Store(rank int, f *transport.Failure) { c.failures[rank] = f }
-func (c *causes) Load(rank int) *transport.Failure     { return c.failures[rank] }
+func (c *causes) Store(rank int, f *transport.Failure) { c.failures[rank].Store(f) }
+func (c *causes) Load(rank int) *transport.Failure     { return c.failures[rank].Load() }
 
 func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
 	r := &c.reasons[rank][1]

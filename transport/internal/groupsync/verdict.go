@@ -13,12 +13,13 @@ type verdict struct {
 	group  *Group
 	rank   int
 	stored interleave.Pointer[transport.Failure] // the failure that this rank has stored
-	mu     interleave.Mutex                      // one goroutine of the rank at a time is in Fail
+	mu     interleave.Mutex                      // of Fail, where processes share memory
 }
 
 // Fail implements transport.Endpoint. (syncmodel: firstCause)
 //
-// Where ranks share no memory, the first of several goroutines of the rank stores its failure.
+// The first of several goroutines of the rank stores its failure. Between goroutines none waits for
+// another one: it may be of a rank that is stopped while it fails the group for this one.
 func (v *verdict) Fail(f *transport.Failure) *transport.Failure {
 	if v.group.remote != nil {
 		if !v.Failed() {
@@ -28,11 +29,12 @@ func (v *verdict) Fail(f *transport.Failure) *transport.Failure {
 		return v.Failure()
 	}
 
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	if v.group.processes != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+	}
 	if !v.Failed() {
-		v.stored.Store(f)
-		v.group.causes.Store(v.rank, f)
+		v.store(f)
 		if v.group.words.fail.CompareAndSwap(0, uint64(v.rank)+1) {
 			v.group.announce()
 		}
