@@ -21,6 +21,7 @@ type Bucket[T Float] struct {
 	Comm       *ccl.Communicator // the group of the Reducer
 	Op         ccl.Op            // Avg; Sum where Join divides after Finish
 	State      any               // the hook's own
+	Context    context.Context   // of Wait, in Finish
 }
 
 // bucket is a Bucket of any type, and how far it is in the step.
@@ -41,7 +42,7 @@ type reduction interface {
 	// start lets the hook start the reduction by an operation.
 	start(op ccl.Op) *ccl.Work
 	// finish lets the hook finish it.
-	finish() error
+	finish(ctx context.Context) error
 	// divide makes sums the means over ranks.
 	divide(ranks int)
 	// share starts to give all ranks the parts of the bucket's parameters that each has updated.
@@ -65,7 +66,8 @@ func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
 	return r.hook.Start(&r.Bucket)
 }
 
-func (r *reductionOf[T]) finish() error {
+func (r *reductionOf[T]) finish(ctx context.Context) error {
+	r.Context = ctx
 	if err := r.hook.Finish(&r.Bucket); err != nil {
 		return err
 	}

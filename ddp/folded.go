@@ -149,7 +149,7 @@ func (s *partialSums[S]) exchange(t *shardTree, c *ccl.Communicator, what string
 func (h folded[T, S]) Finish(b *Bucket[T]) error {
 	s := b.State.(*partialSums[S])
 	if !h.tree.isFlat {
-		if err := s.gather(h.tree, b.Comm, fmt.Sprint("means of ", h.what, " ", b.Index)); err != nil {
+		if err := s.gather(b.Context, h.tree, b.Comm, fmt.Sprint("means of ", h.what, " ", b.Index)); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (h folded[T, S]) Finish(b *Bucket[T]) error {
 	return nil
 }
 
-func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, label string) error {
+func (s *partialSums[S]) gather(ctx context.Context, t *shardTree, c *ccl.Communicator, label string) error {
 	part := s.gradients[s.parts.low:s.parts.high]
 	var sources [][]S
 	var shards []int
@@ -181,5 +181,5 @@ func (s *partialSums[S]) gather(t *shardTree, c *ccl.Communicator, label string)
 	}
 
 	reduce.FoldSlices(part, sources, shards, t.shards)
-	return ccl.AllGatherV(context.Background(), c, part, s.gradients, s.parts.counts, nil, ccl.WithLabel(label), ccl.WithKey("ddp "+label))
+	return ccl.AllGatherV(ctx, c, part, s.gradients, s.parts.counts, nil, ccl.WithLabel(label), ccl.WithKey("ddp "+label))
 }

@@ -59,7 +59,8 @@ type Hook[T Float] interface {
 
 	// Finish is called when that Work has ended without an error. It leaves the result in
 	// b.Gradients, which may be another slice then, of the same length. An error fails the step on
-	// all ranks: Wait returns it on this one, and *dist.AbortedError with its text on the others.
+	// all ranks: Wait returns it on this one, and *dist.AbortedError with its text on the others. Its
+	// calls have b.Context, so that Wait ends with it.
 	Finish(b *Bucket[T]) error
 }
 

@@ -1,7 +1,6 @@
 package ddp
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -134,7 +133,7 @@ func (h powerSGD) Finish(b *Bucket[float32]) error {
 
 	if len(s.second) > 0 {
 		label := fmt.Sprint("second part of bucket ", b.Index)
-		if err := ccl.AllReduce(context.Background(), b.Comm, s.second, s.reduced, b.Op, ccl.WithLabel(label), ccl.WithKey("ddp "+label)); err != nil {
+		if err := ccl.AllReduce(b.Context, b.Comm, s.second, s.reduced, b.Op, ccl.WithLabel(label), ccl.WithKey("ddp "+label)); err != nil {
 			return err
 		}
 	}

@@ -167,7 +167,7 @@ func (r *Reducer) finishBuckets(ctx context.Context, trains int) error {
 		if err := r.await(ctx, b.work); err != nil {
 			return r.bucketError(i, err)
 		}
-		if err := b.finish(); err != nil {
+		if err := b.finish(ctx); err != nil {
 			return r.bucketError(i, err)
 		}
 		if r.sumsGradients() {
