@@ -30,12 +30,8 @@ type elements interface {
 	decode(r io.Reader, sums io.Writer) error
 	// copyFrom copies elements of the same type and count.
 	copyFrom(from elements)
-	// isFloat reports whether the elements are of a Float type.
-	isFloat() bool
-	// putChanges puts what elements of floats have changed by, and moveBy makes them older ones that
-	// have changed so.
-	putChanges(before elements, to []float64)
-	moveBy(before elements, changes []float64)
+	// eachFloat calls f for each element of a Float type, in whose place it may put another.
+	eachFloat(f func(i int, x float64) (y float64, isNew bool))
 }
 
 // vector is a slice of a type.

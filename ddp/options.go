@@ -52,8 +52,8 @@ type Options struct {
 	// LogicalShards is the number of shards into which the program cuts the batch of a step, the
 	// Sampler's too; 0: there are none. Gradients become the mean over all shards, with bits that do
 	// not depend on the number of ranks, which is at most as large. Buffers of floats move by the mean
-	// of what shards change; all shards begin with the same, and the others, such as counters, become
-	// those of the first shard. See Shards.
+	// of what shards change, and become the mean where they were not finite; all shards begin with the
+	// same, and the others, such as counters, become those of the first shard. See Shards.
 	//
 	// A rank hosts consecutive shards, and computes one after the other. It keeps the sums of up to
 	// log2 of their number. Where a rank's shards are no whole subtree of the binary tree over all, it

@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -28,7 +29,7 @@ func (r *Reducer) newShardBuffers() *shardBuffers {
 	count := 0
 	for _, b := range r.opts.Buffers {
 		s.before, s.kept = append(s.before, b.elements.fresh()), append(s.kept, b.elements.fresh())
-		if b.elements.isFloat() {
+		if isFloat(b.elements) {
 			count += b.elements.count()
 		}
 	}
@@ -54,8 +55,8 @@ func (s *shardBuffers) end(buffers []Tensor, shard int) {
 		if shard == 0 {
 			s.kept[i].copyFrom(b.elements)
 		}
-		if b.elements.isFloat() {
-			b.elements.putChanges(s.before[i], s.changes.Gradients[at:])
+		if isFloat(b.elements) {
+			putChanges(b.elements, s.before[i], s.changes.Gradients[at:])
 			at += b.elements.count()
 		}
 	}
@@ -77,14 +78,16 @@ func (r *Reducer) foldBuffers(ctx context.Context) error {
 	if err := r.await(ctx, s.hook.Start(&s.changes)); err != nil {
 		return err
 	}
+	s.changes.Context = ctx
 	if err := s.hook.Finish(&s.changes); err != nil {
 		return err
 	}
 
 	at := 0
 	for i, b := range r.opts.Buffers {
-		if b.elements.isFloat() {
-			b.elements.moveBy(s.before[i], s.changes.Gradients[at:])
+		if isFloat(b.elements) {
+			b.elements.copyFrom(s.before[i])
+			moveBy(b.elements, s.changes.Gradients[at:])
 			at += b.elements.count()
 			continue
 		}
@@ -97,56 +100,55 @@ func (r *Reducer) foldBuffers(ctx context.Context) error {
 	return nil
 }
 
-func (v vector[T]) isFloat() bool {
-	switch any([]T(v)).(type) {
-	case []float32, []float64, []half.Float16, []half.BFloat16:
-		return true
-	}
-	return false
-}
-
-func (v vector[T]) putChanges(before elements, to []float64) {
-	old := before.(vector[T])
-	switch e := any([]T(v)).(type) {
-	case []float32:
-		putChanges(e, any([]T(old)).([]float32), to)
-	case []float64:
-		putChanges(e, any([]T(old)).([]float64), to)
-	case []half.Float16:
-		putChanges(e, any([]T(old)).([]half.Float16), to)
-	case []half.BFloat16:
-		putChanges(e, any([]T(old)).([]half.BFloat16), to)
-	}
-}
-
-// putChanges puts what elements have changed by. Infinities that stay have not.
-func putChanges[T Float](elements, before []T, to []float64) {
-	for i, x := range elements {
-		to[i] = 0
-		if now, old := toFloat64(x), toFloat64(before[i]); now != old {
-			to[i] = now - old
+// putChanges puts what elements of floats have changed by; of those that were not finite, what they
+// are.
+func putChanges(now, before elements, to []float64) {
+	before.eachFloat(func(i int, x float64) (float64, bool) {
+		to[i] = x
+		return 0, false
+	})
+	now.eachFloat(func(i int, x float64) (float64, bool) {
+		switch old := to[i]; {
+		case old-old != 0:
+			to[i] = x
+		case x == old:
+			to[i] = 0 // not -0
+		default:
+			to[i] = x - old
 		}
-	}
+		return 0, false
+	})
 }
 
-func (v vector[T]) moveBy(before elements, changes []float64) {
-	v.copyFrom(before)
+// moveBy makes elements of floats, with which shards began, those that have changed so.
+func moveBy(before elements, changes []float64) {
+	before.eachFloat(func(i int, old float64) (float64, bool) {
+		if old-old != 0 {
+			return changes[i], true
+		}
+		return old + changes[i], changes[i] != 0
+	})
+}
+
+func isFloat(e elements) bool { return slices.Contains(floats, e.dtype()) }
+
+func (v vector[T]) eachFloat(f func(i int, x float64) (y float64, isNew bool)) {
 	switch e := any([]T(v)).(type) {
 	case []float32:
-		moveBy(e, changes)
+		eachFloat(e, f)
 	case []float64:
-		moveBy(e, changes)
+		eachFloat(e, f)
 	case []half.Float16:
-		moveBy(e, changes)
+		eachFloat(e, f)
 	case []half.BFloat16:
-		moveBy(e, changes)
+		eachFloat(e, f)
 	}
 }
 
-func moveBy[T Float](elements []T, changes []float64) {
+func eachFloat[T Float](elements []T, f func(i int, x float64) (y float64, isNew bool)) {
 	for i, x := range elements {
-		if changes[i] != 0 {
-			elements[i] = fromFloat64[T](toFloat64(x) + changes[i])
+		if y, isNew := f(i, toFloat64(x)); isNew {
+			elements[i] = fromFloat64[T](y)
 		}
 	}
 }
