@@ -26,13 +26,13 @@ import (
 // It has the errors of Verify but for those of parameters that differ. If a call fails, the
 // parameters are undefined, and the Reducer's group has failed.
 func (r *Reducer) AverageParameters(ctx context.Context) error {
-	if err := r.errLogical("AverageParameters", "a mean over ranks depends on their number"); err != nil {
-		return err
-	}
 	if err := r.beginCheckpoint("AverageParameters"); err != nil {
 		return err
 	}
 	defer r.comm.Release()
+	if err := r.errLogical("AverageParameters", "a mean over ranks depends on their number"); err != nil {
+		return err
+	}
 
 	for _, average := range []func(context.Context, *Reducer) error{
 		averageOf[float32], averageOf[float64], averageOf[half.Float16], averageOf[half.BFloat16],
@@ -88,13 +88,13 @@ func NewOuter(r *Reducer, rate, momentum float64) (*Outer, error) {
 	if !(rate >= 0 && rate*0 == 0 && momentum >= 0 && momentum*0 == 0) {
 		return nil, invalid("ddp.NewOuter", "the rate is %v and the momentum %v: they must be finite and at least 0", rate, momentum)
 	}
-	if err := r.errLogical("NewOuter", "a mean over ranks depends on their number"); err != nil {
-		return nil, err
-	}
 	if err := r.retain("NewOuter"); err != nil {
 		return nil, err
 	}
 	defer r.comm.Release()
+	if err := r.errLogical("NewOuter", "a mean over ranks depends on their number"); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 

@@ -31,7 +31,11 @@ func (r *Reducer) checkBetweenSteps(operation string) error {
 	if !r.step.hasBegun {
 		return nil
 	}
-	return invalid("ddp."+operation, "a step has begun by Ready: call Wait first")
+	by := "Ready"
+	if r.logical.tree != nil {
+		by = "Shards"
+	}
+	return invalid("ddp."+operation, "a step has begun by %s: call Wait first", by)
 }
 
 // checkReduced returns an error of a method that uses the means of the last step, if there are

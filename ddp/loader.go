@@ -87,6 +87,7 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 			return
 		}
 
+		from = min(from, l.Steps())
 		ctx, cancel := context.WithCancel(ctx)
 		ahead := min(max(l.Ahead, 1), max((l.Steps()-from)*l.shards(), 1))
 		batches := make(chan loaded[B], ahead-1) // one more waits to be sent

@@ -137,7 +137,7 @@ const mostShards = 1 << 20
 // checkLogicalShards returns what is wrong with LogicalShards in a group.
 func (o *Options) checkLogicalShards(c *ccl.Communicator) error {
 	switch {
-	case o.LogicalShards == 0:
+	case o.LogicalShards == 0, c == nil: // New refuses no group by itself
 		return nil
 	case o.LogicalShards < c.Size():
 		return fmt.Errorf("LogicalShards is %d for %d ranks: each rank needs one at least", o.LogicalShards, c.Size())

@@ -50,6 +50,8 @@ func (s Sampler) resolve() (Sampler, error) {
 	// What excludes each other.
 	case s.Shards != 0 && s.Shards < s.Ranks:
 		return s, invalid("ddp.Sampler", "Shards is %d for %d Ranks: each rank needs one at least", s.Shards, s.Ranks)
+	case s.Shards > mostShards:
+		return s, invalid("ddp.Sampler", "Shards is %d: at most %d are possible", s.Shards, mostShards)
 	case s.Shards != 0 && s.Uneven:
 		return s, invalid("ddp.Sampler", "Shards and Uneven are set: all shards have equally many samples")
 	case s.DropLast && s.Uneven:
