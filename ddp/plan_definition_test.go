@@ -53,8 +53,12 @@ func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin 
 		sumType = ccl.Float32
 	}
 	mean := make([]float64, d.t.Lengths[parameter])
-	for _, local := range locals {
-		add(sumType, mean, local)
+	if d.t.Shards > 0 {
+		mean = slices.Clone(addPairwise(sumType, locals))
+	} else {
+		for _, local := range locals {
+			add(sumType, mean, local)
+		}
 	}
 
 	for j := range mean {
@@ -68,7 +72,22 @@ func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin 
 	return mean
 }
 
-// Values returns what a rank adds to a gradient in a batch: thirds, whose sums depend on their
+// addPairwise returns the sum in the order of a binary tree, whose left subtree has the largest power
+// of two below the number of its leaves.
+func addPairwise(t ccl.DType, x [][]float64) []float64 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	left := 1
+	for 2*left < len(x) {
+		left *= 2
+	}
+	sum := slices.Clone(addPairwise(t, x[:left]))
+	add(t, sum, addPairwise(t, x[left:]))
+	return sum
+}
+
+// Values returns what a rank, or a shard, adds to a gradient in a batch: thirds, whose sums depend on their
 // order.
 func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 	seed := rand.NewPCG(d.plan.Seed<<16+uint64(d.t.Number<<8+step), uint64(rank<<16+batch<<8+parameter))
@@ -78,6 +97,13 @@ func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 		v[j] = rounded(d.t.Types[parameter], float64(base+j%97-500)/3)
 	}
 	return v
+}
+
+// ofShard returns the gradient of a logical shard.
+func (d *Definition) ofShard(s *Step, shard, parameter int) []float64 {
+	g := d.Values(s.Number, shard, 0, parameter)
+	add(d.t.Types[parameter], g, d.Values(s.Number, shard, 1, parameter))
+	return g
 }
 
 // local returns the gradient that a rank has accumulated in its turn. Batch 0 is what it had
@@ -124,7 +150,14 @@ func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]
 				locals = append(locals, d.local(s, rank, i))
 			}
 		}
-		mean := d.addUp(i, locals, len(train), inJoin)
+		contributions := len(train)
+		if d.t.Shards > 0 {
+			contributions, locals = d.t.Shards, nil
+			for shard := range d.t.Shards {
+				locals = append(locals, d.ofShard(s, shard, i))
+			}
+		}
+		mean := d.addUp(i, locals, contributions, inJoin)
 		for _, rank := range train {
 			g := mean
 			if !used && !d.t.Views { // no rank has used it: the program's gradient is unchanged
@@ -136,6 +169,10 @@ func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]
 			}
 		}
 	}
+	if d.t.Shards > 0 {
+		d.moveBuffers(s)
+		return after
+	}
 	for _, rank := range train {
 		add(d.t.Types[0], d.Buffers[rank], d.Values(s.Number, rank, 0, 0))
 	}
@@ -144,6 +181,25 @@ func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]
 		d.shareBuffers(train[0])
 	}
 	return after
+}
+
+// moveBuffers moves buffers by the mean of what shards change, in float64.
+func (d *Definition) moveBuffers(s *Step) {
+	before := slices.Clone(d.Buffers[0])
+	var changes [][]float64
+	for shard := range d.t.Shards {
+		now := slices.Clone(before)
+		add(d.t.Types[0], now, d.Values(s.Number, shard, 0, 0))
+		for j := range now {
+			now[j] -= before[j]
+		}
+		changes = append(changes, now)
+	}
+	for j, sum := range addPairwise(ccl.Float64, changes) {
+		for rank := range d.Buffers {
+			d.Buffers[rank][j] = rounded(d.t.Types[0], before[j]+sum/float64(d.t.Shards))
+		}
+	}
 }
 
 func (d *Definition) shareBuffers(root int) {

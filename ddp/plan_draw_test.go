@@ -38,6 +38,10 @@ func (d *planDrawing) training(number int) {
 	}
 	d.plan.Trainings[number], d.t = t, t
 	d.mode, d.steps, d.promise = d.IntN(3), 0, make([][]int, d.plan.Ranks)
+	if d.chance(30) {
+		t.Shards = d.plan.Ranks + max(0, d.IntN(10)-2)
+		d.mode, t.Hooked, t.Shares = 2, false, false
+	}
 	t.Unused, t.Static = d.mode == 0, d.mode == 1
 	for rank := range d.promise {
 		d.promise[rank] = d.subset()
@@ -62,7 +66,7 @@ func (d *planDrawing) training(number int) {
 }
 
 func (d *planDrawing) phase() {
-	ph := &Phase{Join: d.chance(40), Counts: make([]int, d.plan.Ranks), Steps: make([]*Step, 2+d.IntN(4))}
+	ph := &Phase{Join: d.chance(40) && d.t.Shards == 0, Counts: make([]int, d.plan.Ranks), Steps: make([]*Step, 2+d.IntN(4))}
 	least := d.mode % 2 // with StaticGraph all ranks make the first step
 	if !ph.Join {
 		least = len(ph.Steps)
@@ -87,7 +91,9 @@ func (d *planDrawing) phase() {
 
 // turn draws a turn without mistakes.
 func (d *planDrawing) turn(rank int) (t Turn) {
-	t.NoSync = make([][]int, max(0, d.IntN(5)-2))
+	if d.t.Shards == 0 {
+		t.NoSync = make([][]int, max(0, d.IntN(5)-2))
+	}
 	for _, i := range [][]int{d.subset(), d.promise[rank], d.Perm(len(d.t.Lengths))}[d.mode] {
 		if len(t.NoSync) == 0 || d.chance(80) {
 			t.Last = append(t.Last, i)
@@ -107,10 +113,10 @@ func (d *planDrawing) turn(rank int) (t Turn) {
 
 // slip draws a mistake in the turn of a rank, if it is possible there.
 func (d *planDrawing) slip(rank int, t *Turn) {
-	kind := []string{SlipTwice, SlipRange, SlipOutside, SlipNoSync}[d.IntN(4)]
+	kind := []string{SlipTwice, SlipRange, SlipOutside, SlipNoSync, SlipNoLoop, SlipLoop}[d.IntN(6)]
 	i, begun := d.IntN(len(d.t.Lengths)), len(t.Last) > 0
 	switch {
-	case kind == SlipTwice && begun, kind == SlipRange, kind == SlipNoSync && begun:
+	case kind == SlipTwice && begun, kind == SlipRange, kind == SlipNoSync && begun, (kind == SlipNoLoop || kind == SlipLoop) && d.t.Shards > 0:
 		t.Slip = kind
 	case kind == SlipOutside && d.t.Static && d.steps > 0 && !slices.Contains(d.promise[rank], i):
 		if t.Slip = kind; !d.t.Views && d.chance(50) {
@@ -133,19 +139,27 @@ func (d *planDrawing) fault(ph *Phase) {
 	train, done := ranks[true], ranks[false]
 	batch, last := s.Turns[train[0]].Last, d.t.Number == len(d.plan.Trainings)-1
 	f := &Fault{Rank: train[0], Holder: -1, Parameter: d.IntN(len(d.t.Lengths)), First: d.IntN(1 + len(batch))}
+	hosted := 1
+	if d.t.Shards > 0 {
+		low, high := ccl.BlockRange(d.t.Shards, f.Rank, d.plan.Ranks)
+		hosted = high - low
+		f.Shard = d.IntN(hosted)
+	}
 	need := d.Perm(len(d.t.Lengths)) // ready on a rank that has done all of its step
 	if d.t.Static && s.Number > 1 {
 		need = d.promise[f.Rank]
 	}
-	f.Loose = !slices.ContainsFunc(need, func(i int) bool { return !slices.Contains(batch[:f.First], i) })
+	f.Loose = d.t.Shards == 0 && !slices.ContainsFunc(need, func(i int) bool { return !slices.Contains(batch[:f.First], i) })
 	possible := map[string]bool{
 		FaultUnready: len(need) > 0 && !d.t.Unused && (!d.t.Static || s.Number > 1), FaultHook: d.t.Hooked, FaultContext: len(train) > 1,
 		FaultCloses: f.First > 0, FaultLeaves: true, FaultFails: last && !ph.Join, FaultReturns: last && !ph.Join,
-		FaultStops: ph.Join, FaultNested: ph.Join, FaultNoWait: ph.Join && f.First > 0, FaultAbandons: len(done) > 0,
+		FaultStops: ph.Join, FaultNested: ph.Join, FaultNoWait: ph.Join && f.First > 0, FaultAbandons: len(done) > 0, FaultBreaks: hosted > 1,
 	}
 
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(possible)), func(kind string) bool { return !possible[kind] })
 	switch f.Kind = kinds[d.IntN(len(kinds))]; f.Kind {
+	case FaultBreaks:
+		f.Shard = d.IntN(hosted - 1)
 	case FaultUnready:
 		f.Parameter = need[0]
 	case FaultContext:

@@ -18,6 +18,7 @@ func TestAllIsPlanned(t *testing.T) {
 				"of float16": slices.Contains(training.Types, ccl.Float16), "of bfloat16": slices.Contains(training.Types, ccl.BFloat16),
 				"mixed": slices.Min(training.Types) != slices.Max(training.Types), "views": training.Views, "hooked": training.Hooked, "unused": training.Unused,
 				"static": training.Static, "shares": training.Shares, "in place": slices.Max(training.Lengths) >= 1<<16,
+				"shards": training.Shards > 0, "a shard on each rank": training.Shards == 1+int(seed%4),
 			} {
 				seen[option] = seen[option] || isSet
 			}
@@ -38,9 +39,9 @@ func TestAllIsPlanned(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"of float16", "of bfloat16", "mixed", "views", "hooked", "unused", "static", "shares", "in place", "joined", "unequal counts", "loose", "accumulated",
-		SlipTwice, SlipRange, SlipOutside, SlipNoSync,
-		FaultUnready, FaultHook, FaultContext, FaultFails, FaultReturns, FaultCloses, FaultLeaves, FaultStops, FaultNested, FaultNoWait, FaultAbandons,
+		"of float16", "of bfloat16", "mixed", "views", "hooked", "unused", "static", "shares", "in place", "shards", "a shard on each rank", "joined", "unequal counts", "loose", "accumulated",
+		SlipTwice, SlipRange, SlipOutside, SlipNoSync, SlipNoLoop, SlipLoop,
+		FaultUnready, FaultHook, FaultContext, FaultFails, FaultReturns, FaultCloses, FaultLeaves, FaultStops, FaultNested, FaultNoWait, FaultAbandons, FaultBreaks,
 	} {
 		require.True(t, seen[want], want)
 	}
@@ -100,6 +101,21 @@ func TestDefinition(t *testing.T) {
 	d, g = start(Training{Static: true})
 	d.Step(step(unused, quiet, unused), []int{0, 1, 2}, false)
 	require.Equal(t, [][]float64{{g(1, 1) / 3}}, d.Step(step(ready, ready, quiet), []int{0, 1, 2}, false)[0])
+}
+
+// With logical shards the mean is that of the sums in the order of their tree, and so is what buffers move by.
+func TestDefinitionOfShards(t *testing.T) {
+	ones := [][]float64{{1}, {0x1p-24}, {0x1p-24}, {0x1p-24}, {2}, {3}} // 1 + 2^-24 is 1
+	d := &Definition{t: &Training{Lengths: []int{1}, Types: []ccl.DType{ccl.Float32}, Shards: 6}}
+	require.Equal(t, []float64{rounded(ccl.Float32, (1+0x1p-23+5)/6)}, d.addUp(0, ones, 6, false))
+
+	d = NewDefinition(&Plan{Seed: 5, Ranks: 2}, &Training{Lengths: []int{1}, Types: []ccl.DType{ccl.Float64}, Shards: 2})
+	before := d.Buffers[0][0]
+	changes := (before + d.Values(4, 0, 0, 0)[0] - before) + (before + d.Values(4, 1, 0, 0)[0] - before)
+	mean := (d.Values(4, 0, 0, 0)[0] + d.Values(4, 0, 1, 0)[0] + d.Values(4, 1, 0, 0)[0] + d.Values(4, 1, 1, 0)[0]) / 2
+	after := d.Step(&Step{Number: 4, Turns: []Turn{{Last: []int{0}}, {Last: []int{0}}}}, []int{0, 1}, false)
+	require.InEpsilon(t, mean, after[1][0][0], 1e-12)
+	require.Equal(t, [][]float64{{before + changes/2}, {before + changes/2}}, d.Buffers)
 }
 
 // A mean of bfloat16 is rounded once, and within Join its sum as well.

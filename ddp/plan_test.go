@@ -17,6 +17,7 @@ type Training struct {
 	Hooked         bool // a hook negates means
 	Unused, Static bool // FindUnused, StaticGraph
 	Shares         bool // BroadcastBuffers
+	Shards         int  // LogicalShards
 	First, Rest    int  // bytes of buckets
 	Lengths        []int
 	Types          []ccl.DType // of parameters; the buffer has that of the first
@@ -47,7 +48,7 @@ type Step struct {
 	Fault  *Fault
 }
 
-// Turn is what a rank does in a step. Each list has the parameters that are ready, in order.
+// Turn is what a rank does in a step, with shards in each that it hosts. Each list has the parameters that are ready, in order.
 type Turn struct {
 	NoSync [][]int // within NoSync, one list a batch
 	Last   []int   // in the batch before Wait
@@ -60,6 +61,8 @@ const (
 	SlipRange   = "out of range"
 	SlipOutside = "outside the static set"
 	SlipNoSync  = "NoSync in a begun step"
+	SlipNoLoop  = "ready before the loop over Shards"
+	SlipLoop    = "a second loop over Shards"
 )
 
 // Fault is how a rank ends the training of all ranks, in a step.
@@ -69,6 +72,7 @@ type Fault struct {
 	Holder    int  // does not begin the step before the rank has failed; -1: no rank waits
 	Parameter int  // that the rank leaves out, or whose bucket the hook fails in
 	First     int  // so many parameters of the last batch are ready before
+	Shard     int  // in which it happens, counted from the first that the rank hosts
 	Loose     bool // other ranks may complete the step, and fail in the next one
 }
 
@@ -85,4 +89,5 @@ const (
 	FaultNested   = "Join within Join"
 	FaultNoWait   = "the function of Join returns without Wait"
 	FaultAbandons = "the context of Join ends after the rank's last step"
+	FaultBreaks   = "the loop over Shards ends early"
 )

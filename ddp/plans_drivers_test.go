@@ -44,7 +44,7 @@ func runOnRank(p *Plan) (fails bool, deviation error) {
 
 // initDirect connects a rank. Means are those of the algorithm direct.
 func initDirect() error {
-	const text = "version: 1\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"
+	const text = "version: 1\nalgorithms: {direct: {module: direct}, pairwise: {module: pairwise}}\nrules: [{algorithm: direct}]\n"
 	cfg, err := config.Parse("ccl.yaml", []byte(text))
 	if err != nil {
 		return err

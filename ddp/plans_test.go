@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func runTraining(p *Plan, t *Training, group *dist.ProcessGroup) (ended, deviati
 	x.buffer = newVariable(t.Types[0], x.definition.Values(0, x.rank, 1, 0))
 	opts := ddp.Options{
 		FirstBucketBytes: t.First, BucketBytes: t.Rest, FindUnused: t.Unused, StaticGraph: t.Static,
-		Buffers: []ddp.Tensor{x.buffer.tensor("buffer")}, BroadcastBuffers: t.Shares,
+		Buffers: []ddp.Tensor{x.buffer.tensor("buffer")}, BroadcastBuffers: t.Shares, LogicalShards: t.Shards,
 	}
 	if t.Hooked {
 		opts.Hooks = ddp.Hooks{
@@ -268,7 +269,7 @@ func (x *trainee) step(ph *Phase, i int) error {
 		if err := x.reducer.NoSync(func() error {
 			for _, p := range ready {
 				if !leavesOut(fault, p) {
-					x.accumulate(s, 1+b, p)
+					x.accumulate(s, x.rank, 1+b, p)
 				}
 			}
 			return x.reducer.Wait(bg)
@@ -276,22 +277,65 @@ func (x *trainee) step(ph *Phase, i int) error {
 			_ = x.deviate("step %d: NoSync: %w", s.Number, err)
 		}
 	}
-	for n, p := range turn.Last {
-		if n == fault.First && mayReturn(fault.Kind) {
+	if turn.Slip == SlipNoLoop {
+		x.reducer.Ready(0)
+	}
+	at := 0
+	for shard := range x.shards() {
+		here := Fault{Kind: "none", First: -1}
+		if at == fault.Shard {
+			here = fault
+		}
+		if x.lastBatch(s, shard, at == 0, here) != nil {
 			return x.fail(fault)
 		}
-		if leavesOut(fault, p) {
+		if here.Kind == FaultBreaks {
+			break
+		}
+		at++
+	}
+	if turn.Slip == SlipLoop {
+		for shard := range x.reducer.Shards() {
+			return x.deviate("step %d: a second loop has shard %d", s.Number, shard)
+		}
+	}
+	return x.wait(ph, i, fault)
+}
+
+// shards returns those that this rank hosts. Without logical shards it is one, whose gradients the
+// rank has accumulated before.
+func (x *trainee) shards() iter.Seq[int] {
+	if x.training.Shards > 0 {
+		return x.reducer.Shards()
+	}
+	return slices.Values([]int{x.rank})
+}
+
+// lastBatch makes the gradients of the last batch in a step, or of a shard. Its error is that of a
+// fault.
+func (x *trainee) lastBatch(s *Step, shard int, isFirst bool, fault Fault) error {
+	if x.training.Shards > 0 {
+		for p, v := range x.params {
+			v.setGradient(x.reducer, p, x.definition.Values(s.Number, shard, 0, p))
+		}
+	}
+	turn := s.Turns[x.rank]
+	for n, p := range append(slices.Clone(turn.Last), -1) {
+		switch {
+		case n == fault.First && mayReturn(fault.Kind):
+			return errPlanned
+		case n == fault.First && fault.Kind == FaultBreaks:
+			return nil
+		case p < 0, leavesOut(fault, p):
 			continue
 		}
-		x.accumulate(s, 1+len(turn.NoSync), p)
-		if n == 0 {
+		x.accumulate(s, shard, 1+len(turn.NoSync), p)
+		if n == 0 && isFirst {
 			x.slip(s)
 		}
 	}
-	if len(turn.Last) == fault.First && mayReturn(fault.Kind) {
-		return x.fail(fault)
-	}
-	return x.wait(ph, i, fault)
+	x.buffer.add(x.definition.Values(s.Number, shard, 0, 0), 1)
+	return nil
 }
 
 // mayReturn reports whether a fault ends a step before Wait.
@@ -305,12 +349,12 @@ func mayReturn(kind string) bool {
 // accumulate adds a batch's gradient of a parameter, which is ready then. In each third step this rank
 // allocates it anew. It does not if it makes a mistake, since a gradient that is refused is not the
 // parameter's, nor where New makes gradients and parameters may be unused: such a one would not be zero then.
-func (x *trainee) accumulate(s *Step, batch, p int) {
+func (x *trainee) accumulate(s *Step, shard, batch, p int) {
 	v := x.params[p]
 	g := v.gradient(x.reducer, p)
 	mayBeZero := x.training.Views && (x.training.Unused || x.training.Static)
 	isAnew := (s.Number+x.rank)%3 == 0 && s.Turns[x.rank].Slip == "" && !mayBeZero
-	for j, value := range x.definition.Values(s.Number, x.rank, batch, p) {
+	for j, value := range x.definition.Values(s.Number, shard, batch, p) {
 		g[j] += value
 	}
 	if isAnew {
@@ -371,7 +415,6 @@ func (x *trainee) wait(ph *Phase, i int, fault Fault) error {
 	if turn := s.Turns[x.rank]; turn.Slip == SlipRange && s.Number%2 == 1 {
 		x.reducer.Ready(-1)
 	}
-	x.buffer.add(x.definition.Values(s.Number, x.rank, 0, 0), 1)
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	switch fault.Kind {
@@ -402,6 +445,9 @@ func (x *trainee) wait(ph *Phase, i int, fault Fault) error {
 		x.params[p].add(g, -1)
 	}
 	x.compareState(fmt.Sprint("step ", s.Number))
+	if x.training.Shards > 0 {
+		x.compareMean(s)
+	}
 	x.clip(s, want)
 	return x.deviation
 }
@@ -424,7 +470,7 @@ func faultOf(ph *Phase, i int) (f *Fault, must bool) {
 
 // slipError returns what is wrong with the error of a Wait that completes a step.
 func slipError(slip string, err error) error {
-	mistake := slip == SlipTwice || slip == SlipRange || slip == SlipOutside
+	mistake := slip != "" && slip != SlipNoSync
 	if _, ok := errors.AsType[*ccl.InvalidArgumentError](err); ok == mistake && (mistake || err == nil) {
 		return nil
 	}
@@ -443,13 +489,44 @@ func (x *trainee) compareFault(f *Fault, inJoin bool, err error) {
 	}
 }
 
+// shardOf returns the shard in which a fault happens, 0 without shards.
+func (x *trainee) shardOf(f *Fault) int {
+	low, _ := ccl.BlockRange(x.training.Shards, f.Rank, x.group.Size())
+	return low + f.Shard
+}
+
+// compareMean compares a mean over shards with the definition.
+func (x *trainee) compareMean(s *Step) {
+	var own []float64
+	low, high := ccl.BlockRange(x.training.Shards, x.rank, x.group.Size())
+	all := make([][]float64, x.training.Shards)
+	for shard := range all {
+		all[shard] = []float64{float64(s.Number+shard) / 3, 1 / float64(s.Number*shard+1)}
+		if low <= shard && shard < high {
+			own = append(own, all[shard]...)
+		}
+	}
+	want := slices.Clone(addPairwise(ccl.Float64, all))
+	for j := range want {
+		want[j] /= float64(len(all))
+	}
+	got, err := ddp.MeanOverShards(bg, x.reducer, own)
+	if err != nil {
+		_ = x.deviate("step %d: MeanOverShards: %w", s.Number, err)
+	}
+	x.compare(fmt.Sprintf("step %d: mean over shards", s.Number), got, want)
+}
+
 // isErrorOfFaulty reports whether the rank that has a fault gets such an error.
 func (x *trainee) isErrorOfFaulty(f *Fault, err error) bool {
 	switch f.Kind {
 	case FaultUnready:
 		e, ok := errors.AsType[*ddp.UnreadyError](err)
 		names := []string{parameterName(f.Parameter)}
-		return ok && e.Rank == f.Rank && e.Static == x.training.Static && slices.Equal(e.Parameters, names)
+		return ok && e.Rank == f.Rank && e.Static == x.training.Static && slices.Equal(e.Parameters, names) && e.Shard == x.shardOf(f)
+	case FaultBreaks:
+		e, ok := errors.AsType[*ddp.UnreadyError](err)
+		return ok && e.Rank == f.Rank && e.IsSharded && len(e.Parameters) > 0 && (e.Shard == x.shardOf(f) || e.Shard == x.shardOf(f)+1 && len(e.Parameters) == len(x.params))
 	case FaultHook:
 		return errors.Is(err, errHook)
 	case FaultContext, FaultAbandons:
@@ -469,6 +546,8 @@ func (x *trainee) isErrorOfOther(f *Fault, inJoin bool, err error) bool {
 	_, mismatch := errors.AsType[*ccl.MismatchError](err)
 	text := fmt.Sprint(err)
 	switch f.Kind {
+	case FaultBreaks:
+		return mismatch && strings.Contains(text, fmt.Sprintf("rejected on rank %d", f.Rank)) && strings.Contains(text, "loop over all Shards")
 	case FaultUnready:
 		refused := mismatch && strings.Contains(text, fmt.Sprintf("rejected on rank %d", f.Rank))
 		return (refused || inJoin && aborted) && strings.Contains(text, parameterName(f.Parameter))
