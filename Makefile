@@ -35,7 +35,7 @@ otel: ## vet and test examples/otel, a module of its own; downloads and compiles
 LONG = ^Test(Conformance[A-Z].*|GroupConformance|Mutants|RightKernelsPass|CoverageTable|DocumentedCode|Guide|Static|Blame|ManyGroups|Outcomes|SameBitsAsProcesses|WriteAndReadForLong|Samples)$$
 
 # Tests that make test runs with fewer cases: those that look at -short.
-SHORT = ^Test(Bugs|KernelsByTCP|Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
+SHORT = ^Test(Bugs|LogicalShardsAcross|KernelsByTCP|Conformance|MappedConformance|ManyRanks|Protocol|Transport|TransportCarried|Naive|Test|Victim)$$
 
 # Two packages for each processor: many tests wait, for timeouts and for processes, and others run meanwhile.
 PACKAGES_AT_ONCE = $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)))

@@ -131,12 +131,16 @@ func onProcesses(t *testing.T, name string, ranks int) []outcome {
 	return startProcesses(t, name, ranks)
 }
 
+// byTCP is the variable of processes that TCP connects, each as on a node of its own.
+const byTCP = "GOCCL_TRANSPORT=tcp"
+
 // startProcesses does a work on ranks that are processes with more variables.
 func startProcesses(t *testing.T, name string, ranks int, variables ...string) []outcome {
 	t.Helper()
 	all, errs := make([]outcome, ranks), make([]error, ranks)
 	job := fmt.Sprintf("/ddp-test-%d-%d", os.Getpid(), jobs.Add(1))
 	env := slices.Clone(variables)
+	dir := t.TempDir() // where those find each other that TCP connects
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GOCCL_") {
 			env = append(env, v)
@@ -148,6 +152,9 @@ func startProcesses(t *testing.T, name string, ranks int, variables ...string) [
 			c := exec.CommandContext(t.Context(), os.Args[0])
 			c.Env = append(env[:len(env):len(env)], workVariable+"="+name, "GOCCL_SHM_NAME="+job,
 				fmt.Sprint("GOCCL_SHM_RANK=", rank), fmt.Sprint("GOCCL_SHM_SIZE=", ranks))
+			if slices.Contains(variables, byTCP) {
+				c.Env = append(c.Env, fmt.Sprint("GROUP_RANK=", rank), fmt.Sprint("GOCCL_RESULT_FILE=", dir, "/result-", rank))
+			}
 			out, err := c.Output()
 			if err != nil {
 				all[rank].Err = err.Error() // it was killed

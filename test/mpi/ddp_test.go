@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,6 +54,40 @@ func TestLogicalShards(t *testing.T) {
 			require.NoError(t, err, "%s", out)
 			require.Contains(t, out, " over mpi ")
 			require.Contains(t, out, string(want[0]), "%d ranks", n)
+		}
+	})
+}
+
+// With logical shards trainings whose ranks become more and fewer at each checkpoint have the weights of their definition,
+// on one node and on stand-ins for nodes.
+func TestLogicalShardsResume(t *testing.T) {
+	tests := buildBy(t, "0", "ddp", "test", "-c")
+	each(t, func(t *testing.T, m mpi) {
+		dir, step := t.TempDir(), 0
+		variables := func() []string {
+			step++
+			return []string{"TEST_DDP_WORK=shards resumed", fmt.Sprintf("TEST_DDP_SHARDS=%d %d %s", step-1, step, dir)}
+		}
+		for _, n := range []int{5, 2, 8, 3, 7, 4, 6} {
+			out, err := m.of(tests).start(t, n, "", variables()...)
+			require.NoError(t, err, "%s", out)
+			for rank := range n {
+				require.NoError(t, os.Remove(filepath.Join(dir, strconv.Itoa(rank))), "%d ranks: %s", n, out)
+			}
+		}
+		for _, n := range []int{3, 2, 4} {
+			for perNode := 1; perNode <= 2; perNode++ {
+				t.Run(fmt.Sprintf("nodes=%d of %d", n, perNode), func(t *testing.T) {
+					c := newCluster(t, n)
+					j := c.start(t, m.of(tests), perNode, "", variables()...)
+					for rank := range n * perNode {
+						right := func() bool { return os.Remove(filepath.Join(dir, strconv.Itoa(rank))) == nil }
+						require.Eventually(t, right, time.Minute, 10*time.Millisecond, "rank %d", rank)
+					}
+					j.interrupt(t) // see isRight
+					_ = j.wait(t)
+				})
+			}
 		}
 	})
 }

@@ -287,3 +287,30 @@ func TestNodesOfGocclRun(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesLogicalShards trains on one to seven nodes in turns, with one or two ranks each. A training of
+// logical shards that goes on with other ranks has the weights of its definition.
+func TestNodesLogicalShards(t *testing.T) {
+	dir := t.TempDir()
+	tests := filepath.Join(dir, "tests")
+	out, err := exec.Command("go", "test", "-c", "-o", tests, "github.com/goccl/goccl/ddp").CombinedOutput()
+	require.NoError(t, err, string(out))
+	nodes := makeNodes(t, 7)
+	for step, ranks := range []int{5, 1, 8, 3, 2, 7, 4, 6} {
+		perNode := 2 - ranks%2
+		var commands []*exec.Cmd
+		var outs []*bytes.Buffer
+		for rank := range ranks {
+			c, out := nodes[rank/perNode].command(bounded(t), variables{
+				"RANK": fmt.Sprint(rank), "WORLD_SIZE": fmt.Sprint(ranks), "LOCAL_RANK": fmt.Sprint(rank % perNode), "LOCAL_WORLD_SIZE": fmt.Sprint(perNode), "GROUP_RANK": fmt.Sprint(rank / perNode),
+				"MASTER_ADDR": nodes[0].v4, "MASTER_PORT": fmt.Sprint(29525 + 2*step), "GOCCL_SECRET": secret,
+				"TEST_DDP_WORK": "shards resumed", "TEST_DDP_SHARDS": fmt.Sprintf("%d %d %s", step, step+1, dir),
+			}, tests)
+			commands, outs = append(commands, c), append(outs, out)
+		}
+		for rank, err := range runAll(commands) {
+			require.NoError(t, err, outs[rank])
+			require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprint(rank))), outs[rank])
+		}
+	}
+}
