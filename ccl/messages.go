@@ -294,7 +294,7 @@ func messageName(r *p2p.Request) string {
 // Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller,
 // who knows where it was called.
 func (m *message) Ended(cause error) {
-	m.messages.engine.records.recordMessageEnd(m.record, cause)
+	m.messages.engine.records.recordMessageEnd(m, cause)
 	err := cause
 
 	if m.started {

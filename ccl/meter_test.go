@@ -2,6 +2,7 @@ package ccl_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,6 +72,32 @@ func TestMetrics(t *testing.T) {
 				{Collective: "split", Calls: 1},
 			}, withoutTimes(t, d.Ranks[r].Groups[0].Counters))
 			require.Equal(t, []flight.Counter{{Collective: "barrier", Calls: 1}}, withoutTimes(t, d.Ranks[r].Groups[1].Counters))
+		}
+	})
+}
+
+// Messages are counted by direction, with their bytes, those that have failed too.
+func TestMetricsOfMessages(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := join(t, connect, settings(t, 2, patient, nil), ccl.WithMetrics())
+		require.NoError(t, errors.Join(each(2, func(r int) error {
+			if r == 0 {
+				return errors.Join(ccl.Send(bg, g[0], make([]int32, 5), 1, 7), ccl.Isend(bg, g[0], make([]byte, 3), 1, 8).Wait(bg))
+			}
+			_, err := ccl.Recv(bg, g[1], make([]int32, 5), 0, 7)
+			_, mismatch := ccl.Recv(bg, g[1], make([]byte, 2), 0, 8)
+			if mismatch == nil {
+				return errors.New("a message of 3 bytes in 2")
+			}
+			_, _, rest := ccl.RecvBytes(bg, g[1], 0, 8, 100)
+			return errors.Join(err, rest)
+		})...))
+		for r, want := range []map[string]float64{{"messages": 2, "message_failures": 0, "message_bytes": 23}, {"messages": 3, "message_failures": 1, "message_bytes": 23}} {
+			all := g[r].Metrics()
+			for name, value := range want {
+				require.Equal(t, value, all[fmt.Sprintf("goccl_%s_total{rank=\"%d\",group=\"default\",direction=\"%s\"}", name, r, []string{"send", "recv"}[r])], "%v", all)
+			}
+			require.Zero(t, all[fmt.Sprintf("goccl_calls_total{rank=\"%d\",group=\"default\",collective=\"other\"}", r)])
 		}
 	})
 }

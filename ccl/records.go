@@ -31,7 +31,7 @@ func WithCallTimes() Option { return Option{times: true} }
 
 // WithMetrics makes the communicator, and the groups made of it, count their calls by collective:
 // how many they were, how many of them failed, their bytes, their time, and the part of it in which
-// this rank waited for others.
+// this rank waited for others. Messages are counted likewise, without times.
 //
 // The counters lie beside the flight recorder, where other programs read them while the rank runs
 // and after it has died. A call takes some tenths of a microsecond longer. A logger that is enabled
@@ -88,18 +88,17 @@ func (l *records) startRecorder(o *Option) error {
 		for coll := CollBarrier; int(coll) < len(collectives); coll++ {
 			r.counted[coll] = r.book.NewWhat(coll.String(), "", "", "")
 		}
+		for _, t := range DTypes() {
+			name := t.String()
+			r.messages[isends][t] = r.book.NewWhat("send", name, "", "")
+			r.messages[irecvs][t] = r.book.NewWhat("recv", name, "", "")
+		}
 
 		for _, o := range Ops() {
 			r.book.NewWhat("", "", o.String(), "")
 		}
 		for _, entry := range l.selector.Entries() {
 			r.book.NewWhat("", "", "", entry)
-		}
-
-		for _, t := range DTypes() {
-			name := t.String()
-			r.messages[isends][t] = r.book.NewWhat("send", name, "", "")
-			r.messages[irecvs][t] = r.book.NewWhat("recv", name, "", "")
 		}
 	})
 }
@@ -238,16 +237,20 @@ func (l *records) mark(label string, step int) {
 	_ = l.vanishing(func() { l.recorder.book.Mark(&l.lane, label, step) })
 }
 
+// messageOf returns what a message is.
+func (r *recorder) messageOf(m *p2p.Request) flight.What {
+	if m.Sending {
+		return r.messages[isends][m.Type]
+	}
+	return r.messages[irecvs][m.Type]
+}
+
 // recordMessage records that a message has begun.
 func (l *records) recordMessage(r *p2p.Request, label string) (m flight.Pending) {
 	if l.recorder == nil {
 		return m
 	}
-	way := irecvs
-	if r.Sending {
-		way = isends
-	}
-	what, count := l.recorder.messages[way][r.Type], len(r.Data)/DType(r.Type).Size()
+	what, count := l.recorder.messageOf(r), len(r.Data)/DType(r.Type).Size()
 	_ = l.vanishing(func() {
 		m = l.recorder.book.BeginMessage(&l.lane, what, max(r.Peer, -1), r.Tag, count, label, len(r.Data) >= l.timedFrom)
 	})
@@ -270,10 +273,22 @@ func (l *records) counters() (all []flight.Counter) {
 	return all
 }
 
-func (l *records) recordMessageEnd(m flight.Pending, err error) {
-	if l.recorder != nil {
-		_ = l.vanishing(func() { l.recorder.book.EndMessage(m, err == nil) })
+// recordMessageEnd records that a message has ended, and counts it.
+func (l *records) recordMessageEnd(m *message, err error) {
+	if l.recorder == nil {
+		return
 	}
+	c := flight.Counter{Calls: 1, Bytes: uint64(len(m.Data))}
+	if err != nil {
+		c.Failures, c.Bytes = 1, 0
+	}
+
+	_ = l.vanishing(func() {
+		l.recorder.book.EndMessage(m.record, err == nil)
+		if l.recorder.metrics {
+			l.lane.Count(l.recorder.messageOf(&m.Request), c)
+		}
+	})
 }
 
 // WriteFlight writes the flight recorder as WithFlight does.

@@ -39,6 +39,11 @@ type Job struct {
 	// number by GOCCL_RESTART. Before each restart Stderr gets the error. Failures that would only
 	// repeat end the job: see goccl help run.
 	MaxRestarts int
+	// Metrics, unless nil, shows what the ranks of this job count, which they do for it.
+	Metrics *Metrics
+	// Warn, unless nil, is called with what the user should know while the job runs, such as a rank
+	// that the others wait for, and with that rank, or -1. It is called from other goroutines.
+	Warn func(rank int, text string)
 	// RestartWindow is the time without a failure after which failures are counted anew; 0: never.
 	RestartWindow time.Duration
 }
@@ -102,6 +107,9 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 	ended, failed := errors.AsType[*launcher.EndedError](err)
 	var ranks []Rank
 	if outcome != nil {
+		if j.Warn != nil && err == nil && outcome.Warning != "" {
+			j.Warn(-1, outcome.Warning)
+		}
 		for i, r := range outcome.Ranks {
 			ranks = append(ranks, describeRank(i, r, ended))
 		}
@@ -122,6 +130,13 @@ func (j *Job) describe() (*launcher.Spec, error) {
 		Ranks: j.Ranks, Environment: j.Env, Stdout: cmp.Or(j.Stdout, io.Discard), Stderr: cmp.Or(j.Stderr, io.Discard),
 		Grace: cmp.Or(j.Grace, defaultGrace), Memory: memory,
 		Pin: map[Pinning]launcher.Pinning{PinAuto: launcher.PinDefault, PinOn: launcher.PinOn, PinOff: launcher.PinOff}[j.Pin],
+	}
+
+	if j.Metrics != nil {
+		job.Memory.Monitor = &j.Metrics.monitor
+	}
+	if j.Warn != nil {
+		job.Warn = func(w launcher.Warning) { j.Warn(w.Rank, w.Text) }
 	}
 
 	args := j.Args

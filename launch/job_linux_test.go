@@ -39,6 +39,14 @@ func init() {
 		}
 		return launch.Return(sum[0])
 	})
+	// Ranks count three barriers, and end when a file has something.
+	programs["count"] = inGroup(func(int) error {
+		err := errors.Join(dist.Barrier(), dist.Barrier(), dist.Barrier())
+		for b := []byte(nil); len(b) == 0 && err == nil; time.Sleep(time.Millisecond) {
+			b, err = os.ReadFile(os.Getenv("GO_ON"))
+		}
+		return err
+	})
 	// Rank 1 of a group fails in several ways, and the others wait for it.
 	for name, fail := range map[string]func() error{
 		"kill":  func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
@@ -85,6 +93,33 @@ func marked(t *testing.T, value string) (pids []string) {
 		}
 	}
 	return pids
+}
+
+// Metrics show what ranks count, while they run and afterwards.
+func TestMetrics(t *testing.T) {
+	var m launch.Metrics
+	job, _ := testJob(t, 2, "count")
+	job.Metrics = &m
+	shown := func() string {
+		var b strings.Builder
+		require.NoError(t, m.Write(&b))
+		return b.String()
+	}
+	require.NotContains(t, shown(), "goccl_calls_total")
+	in, err := os.OpenFile(filepath.Join(t.TempDir(), "go"), os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	job.Env = append(job.Env, "GO_ON="+in.Name())
+	ended := make(chan error)
+	go func() {
+		_, err := job.Run(context.Background())
+		ended <- err
+	}()
+	want := `goccl_calls_total{rank="1",group="default",collective="barrier",node="0"} 3` + "\n"
+	require.Eventually(t, func() bool { return strings.Contains(shown(), want) }, 60*time.Second, 5*time.Millisecond)
+	_, err = in.WriteString("x")
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	require.Contains(t, shown(), want)
 }
 
 // Ranks of this program join, and their values and transports come back.

@@ -40,6 +40,18 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Warnings come to the program.
+func TestWarn(t *testing.T) {
+	var warned []string
+	job := launch.Job{Ranks: 1, Program: "/bin/sh", Args: []string{"-c", "sleep 100 & exit 0"}, Warn: func(rank int, text string) {
+		warned = append(warned, fmt.Sprint(rank, " ", text))
+	}}
+	_, err := job.Run(context.Background())
+	require.NoError(t, err)
+	require.Len(t, warned, 1)
+	require.Regexp(t, `^-1 rank 0: exit status 0`, warned[0])
+}
+
 // Ranks return values.
 func TestReturn(t *testing.T) {
 	job, _ := testJob(t, 3, "return")

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Counter is what the calls of one collective have cost a rank in one group.
+// Counter is what the calls of one collective have cost a rank in one group, or its messages in one
+// direction.
 type Counter struct {
 	Collective string        `json:"collective"`
 	Calls      uint64        `json:"calls"`       // that have ended
@@ -27,7 +28,7 @@ type counterMemory struct {
 }
 
 // Count adds what calls of a collective have cost to the counters of the lane. c has the cost; what
-// is the NewWhat of the collective.
+// is the NewWhat of the collective. Any goroutine may call it.
 func (l *Lane) Count(what What, c Counter) { l.memory.counters.of(uint64(what)).add(&c) }
 
 type counters [laneCounters]counterMemory

@@ -40,9 +40,9 @@
 //
 // # Counters
 //
-// A rank that counts its calls adds each to the counter of its collective when it ends. The index
-// of a counter is that of the collective's name; names from 24 on, and those that found the table
-// full, share the one with the index 0:
+// A rank that counts its calls adds each to the counter of its collective when it ends, and each
+// message, without times, to that of "send" or "recv". The index of a counter is that of the name;
+// names from 24 on, and those that found the table full, share the one with the index 0:
 //
 //	 0  calls     8   that have ended
 //	 8  failures  8   of these, those that returned an error

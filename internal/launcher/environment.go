@@ -36,7 +36,12 @@ func withoutRanks(environment []string) []string {
 // environment returns the environment of a rank, without the variables of its rank. Of several
 // entries for a variable the last counts, as in os/exec: a process would take the first.
 func (j *Spec) environment() (kept []string) {
-	all := append(withoutRanks(j.Environment), j.Variables...)
+	all := withoutRanks(j.Environment)
+	if j.Memory.Monitor != nil {
+		all = append(all, "GOCCL_METRICS=true")
+	}
+	all = append(all, j.Variables...)
+
 	last := make(map[string]int)
 	for i, variable := range all {
 		name, _, _ := strings.Cut(variable, "=")

@@ -4,7 +4,7 @@ import "github.com/goccl/goccl/internal/flight"
 
 // Memory is what a launcher does with the memory that ranks of one machine share.
 type Memory struct {
-	// Monitor, unless nil, shows what the ranks of this node record there.
+	// Monitor, unless nil, shows what the ranks of this node record there. They count for it.
 	Monitor *Monitor
 
 	openFlight      func(job string) (Flight, error)

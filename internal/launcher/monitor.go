@@ -1,11 +1,14 @@
 package launcher
 
 import (
+	"io"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/metrics"
 )
 
 // Monitor shows to any goroutine what the ranks of a job do on this node, while they run and
@@ -28,6 +31,13 @@ func (m *Monitor) Observe() (restarts int, waiting flight.Waiting, ranks []fligh
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.restarts, m.waiting, m.read()
+}
+
+// WriteMetrics writes that in the text format of Prometheus. run tells jobs apart that share a
+// reader, or is "".
+func (m *Monitor) WriteMetrics(w io.Writer, run string, node int) error {
+	restarts, waiting, ranks := m.Observe()
+	return metrics.Write(w, &metrics.Job{Run: run, Node: strconv.Itoa(node), Host: hostname(), Restarts: restarts, Waiting: waiting, Ranks: ranks})
 }
 
 func (m *Monitor) read() []flight.Rank {

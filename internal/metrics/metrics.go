@@ -57,6 +57,12 @@ var Metrics = []Metric{
 		func(c flight.Counter) float64 { return c.Duration.Seconds() }),
 	ofCalls("goccl_waiting_seconds_total", "Time in calls in which the rank waited for others.",
 		func(c flight.Counter) float64 { return c.Waiting.Seconds() }),
+	ofMessages("goccl_messages_total", "Messages that have ended, those that have failed too.",
+		func(c flight.Counter) float64 { return float64(c.Calls) }),
+	ofMessages("goccl_message_failures_total", "Messages that have failed.",
+		func(c flight.Counter) float64 { return float64(c.Failures) }),
+	ofMessages("goccl_message_bytes_total", "Bytes of messages that have not failed.",
+		func(c flight.Counter) float64 { return float64(c.Bytes) }),
 	{"goccl_waiting_caused_ratio", "gauge", "Share of the time of the other ranks that they waited for this rank, on average, in the last minute.", func(j *Job, add adder) {
 		for rank, l := range j.Waiting.Of {
 			add(l.Ratio, "rank", strconv.Itoa(rank))
@@ -86,15 +92,25 @@ var Metrics = []Metric{
 
 // ofCalls returns a counter of the calls of each rank, by group and collective.
 func ofCalls(name, help string, value func(flight.Counter) float64) Metric {
+	return ofCounters(name, help, "collective", value)
+}
+
+// ofMessages returns a counter of the messages of each rank, by group and direction.
+func ofMessages(name, help string, value func(flight.Counter) float64) Metric {
+	return ofCounters(name, help, "direction", value)
+}
+
+// ofCounters returns a counter of what has a label of this name.
+func ofCounters(name, help, label string, value func(flight.Counter) float64) Metric {
 	return Metric{name, "counter", help, func(j *Job, add adder) {
 		for _, r := range j.Ranks {
-			for _, g := range r.Groups {
+			closed := flight.GroupCalls{Name: closedGroups, Counters: r.Counters}
+			for _, g := range append(slices.Clip(r.Groups), closed) {
 				for _, c := range g.Counters {
-					add(value(c), "rank", strconv.Itoa(r.Rank), "group", groupLabel(g.Name), "collective", c.Collective)
+					if isMessage := c.Collective == "send" || c.Collective == "recv"; isMessage == (label == "direction") {
+						add(value(c), "rank", strconv.Itoa(r.Rank), "group", groupLabel(g.Name), label, c.Collective)
+					}
 				}
-			}
-			for _, c := range r.Counters {
-				add(value(c), "rank", strconv.Itoa(r.Rank), "group", closedGroups, "collective", c.Collective)
 			}
 		}
 	}}

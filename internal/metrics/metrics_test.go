@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -125,7 +126,10 @@ func written(t *testing.T, j *Job) string {
 
 // job has two ranks of a training, with calls in two groups.
 func job() *Job {
-	counters := []flight.Counter{{Collective: "all_reduce", Calls: 12, Failures: 1, Bytes: 4096, Duration: 1500 * time.Millisecond, Waiting: time.Millisecond}}
+	counters := []flight.Counter{
+		{Collective: "all_reduce", Calls: 12, Failures: 1, Bytes: 4096, Duration: 1500 * time.Millisecond, Waiting: time.Millisecond},
+		{Collective: "recv", Calls: 3, Bytes: 24},
+	}
 	at := time.Unix(1000, 0)
 	marks := []flight.Mark{
 		{Number: 1, Group: "0a", Step: 1, Label: "compute", At: at},
@@ -153,6 +157,13 @@ goccl_failures_total{rank="10",group="closed",collective="all_reduce",node="0"} 
 goccl_failures_total{rank="10",group="default",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 1
 `, section(written(t, job()), 0, 2))
+	require.Equal(t, `# HELP goccl_message_bytes_total Bytes of messages that have not failed.
+# TYPE goccl_message_bytes_total counter
+goccl_message_bytes_total{rank="0",group="default",direction="recv",node="0"} 24
+goccl_message_bytes_total{rank="10",group="closed",direction="recv",node="0"} 24
+goccl_message_bytes_total{rank="10",group="default",direction="recv",node="0"} 24
+goccl_message_bytes_total{rank="10",group="pair",direction="recv",node="0"} 24
+`, section(written(t, job()), 7, 8))
 	require.Equal(t, `# HELP goccl_waiting_caused_ratio Share of the time of the other ranks that they waited for this rank, on average, in the last minute.
 # TYPE goccl_waiting_caused_ratio gauge
 goccl_waiting_caused_ratio{rank="0",node="0"} 0
@@ -171,7 +182,7 @@ goccl_restarts_total{node="0"} 2
 # TYPE goccl_rank_info gauge
 goccl_rank_info{rank="0",pid="77",host="a",node="0"} 1
 goccl_rank_info{rank="10",pid="78",host="a",node="0"} 1
-`, section(written(t, job()), 5, len(Metrics)))
+`, section(written(t, job()), 8, len(Metrics)))
 }
 
 // section returns some metrics of a text.
@@ -238,7 +249,7 @@ func FuzzWrite(f *testing.F) {
 		require.Equal(t, valid(host), all[info].labels["host"])
 		require.Equal(t, valid(run), all[info].labels["run"])
 		require.True(t, slices.ContainsFunc(all, func(s sample) bool {
-			return s.labels["rank"] == "10" && s.labels["group"] == groupLabel(valid(group)) && s.labels["collective"] == valid(collective)
+			return s.labels["rank"] == "10" && s.labels["group"] == groupLabel(valid(group)) && cmp.Or(s.labels["collective"], s.labels["direction"]) == valid(collective)
 		}))
 	})
 }
@@ -263,7 +274,7 @@ func TestGuide(t *testing.T) {
 			}
 		})
 		var names []string
-		for _, name := range []string{"rank", "group", "collective", "part", "pid", "host"} {
+		for _, name := range []string{"rank", "group", "collective", "direction", "part", "pid", "host"} {
 			if labels[name] {
 				names = append(names, name)
 			}

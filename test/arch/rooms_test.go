@@ -93,7 +93,7 @@ var rules = []rule{
 	{"internal/launchenv", []string{"internal/failure", "internal/library", "internal/userfile"}, nil, "a rank tells its launcher which functions were the program's"},
 	{"internal/reduce", nil, []string{"golang.org/x/sys/cpu"}, "private parts are leaves"},
 	{"internal/cores", []string{"internal/cgroup"}, []string{"golang.org/x/sys/unix"}, "cores belong to no program"},
-	{"internal/launcher", []string{"internal/atomicfile", "internal/cgroup", "internal/cores", "internal/failure", "internal/flight", "internal/handshake", "internal/launchenv", "internal/text"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
+	{"internal/launcher", []string{"internal/atomicfile", "internal/cgroup", "internal/cores", "internal/failure", "internal/flight", "internal/handshake", "internal/launchenv", "internal/metrics", "internal/text"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
 		"a launcher starts any program and reads why its ranks failed, whatever memory they share"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool", "transport/mpi", "transport/tcp/tls"}, nil, "the tool with the built-in algorithms, MPI and TLS is nothing more than that"},

@@ -3,13 +3,10 @@ package tool
 import (
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/exporter"
 	"github.com/goccl/goccl/internal/launcher"
-	"github.com/goccl/goccl/internal/metrics"
 )
 
 // showMetrics shows the metrics of a job as --metrics says, until stop is called. The ranks count
@@ -19,11 +16,7 @@ func (c *runCommand) showMetrics(job *launcher.Spec, log *runLog) (stop func(), 
 		return func() {}, nil
 	}
 	monitor := new(launcher.Monitor)
-	host, _ := os.Hostname() // or none
-	e, err := exporter.Start(c.Metrics, func(w io.Writer, run string) error {
-		restarts, waiting, ranks := monitor.Observe()
-		return metrics.Write(w, &metrics.Job{Run: run, Node: strconv.Itoa(c.NodeRank), Host: host, Restarts: restarts, Waiting: waiting, Ranks: ranks})
-	})
+	e, err := exporter.Start(c.Metrics, func(w io.Writer, run string) error { return monitor.WriteMetrics(w, run, c.NodeRank) })
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", c.Metrics, err)
 	}
@@ -32,7 +25,6 @@ func (c *runCommand) showMetrics(job *launcher.Spec, log *runLog) (stop func(), 
 		log.note(fmt.Sprintf("metrics at http://%s/metrics", e.Address))
 	}
 	job.Memory.Monitor = monitor
-	job.Environment = append(job.Environment, "GOCCL_METRICS=true")
 	return func() {
 		if err := e.Close(); err != nil {
 			log.warn(launcher.Warning{Rank: -1, Text: fmt.Sprintf("--metrics %s: %v", c.Metrics, err)})
