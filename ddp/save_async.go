@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/interleave"
@@ -135,11 +137,32 @@ var beforeWrite = func() {}
 // writeCheckpoint writes a file, and removes older ones so that KeepCheckpoints remain.
 func (o *Options) writeCheckpoint(path string, state []byte, tensors []Tensor) error {
 	beforeWrite()
-	err := atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, state, o.LogicalShards) })
+	err := atomicfile.Replace(path, true, func(f *os.File) error {
+		return cmp.Or(writeTensors(f, tensors, state, o.LogicalShards), makeNewest(f.Name(), filepath.Dir(path)))
+	})
 	if err != nil || o.KeepCheckpoints < 1 {
 		return err
 	}
 	return removeOlder(path, o.KeepCheckpoints)
+}
+
+// makeNewest makes a file newer than the checkpoints of a directory, also if a clock was set back
+// since they were written: Latest would return one of them.
+func makeNewest(file, dir string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	files, _ := newestFirst(dir) // none, if it cannot be read
+	for _, f := range files {
+		if filepath.Ext(f) == checkpointExtension {
+			if rival, err := os.Stat(f); err == nil && rival.ModTime().After(info.ModTime()) {
+				return os.Chtimes(file, time.Time{}, rival.ModTime().Add(time.Millisecond))
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)

@@ -338,6 +338,31 @@ func TestKeepCheckpoints(t *testing.T) {
 	require.Equal(t, []string{"best.safetensors", "epoch-1.safetensors", "step-1.bin", "step-3.safetensors", "step-4.safetensors", "step-5.safetensors"}, names)
 }
 
+// A clock that was set back does not make an earlier checkpoint the newest, and the latest are kept.
+func TestCheckpointsAfterTheClockWasSetBack(t *testing.T) {
+	dir := t.TempDir()
+	path := func(i int) string { return filepath.Join(dir, fmt.Sprintf("step-%d.safetensors", i)) }
+	saved(t, path(1), small)
+	ahead := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(path(1), ahead, ahead))
+	all(t, 2, func(int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options{Buffers: bufferOf(make([]float32, 2)), KeepCheckpoints: 2})
+		if err != nil {
+			return err
+		}
+		first := r.Save(bg, path(2), 2)
+		_, second := r.SaveAsync(bg, path(3), 3)
+		return errors.Join(first, second, r.Save(bg, path(4), 4), r.Close())
+	})
+	latest, passed, err := ddp.Latest(dir)
+	require.NoError(t, err)
+	require.Equal(t, path(4), latest)
+	require.Empty(t, passed)
+	require.FileExists(t, path(3))
+	require.NoFileExists(t, path(1))
+	require.NoFileExists(t, path(2))
+}
+
 // Jobs that share a directory, such as an old one that has not ended yet, remove the same files.
 func TestKeepCheckpointsTogether(t *testing.T) {
 	dir := t.TempDir()
