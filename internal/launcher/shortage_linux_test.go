@@ -18,10 +18,7 @@ func TestShortageOfRank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			write := func(name, text string) {
-				require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
-				require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
-			}
+			write := writesUnder(t, root)
 			l := &launcher{ranks: make([]rank, 2)}
 			for i := range l.ranks {
 				l.ranks[i].PID, l.ranks[i].running = 70+i, true
@@ -43,13 +40,18 @@ func TestShortageOfRank(t *testing.T) {
 	}
 }
 
-// A process that was killed since the machine had no memory names no limit where there is none.
-func TestShortages(t *testing.T) {
-	root := t.TempDir()
-	write := func(name, text string) {
+// writesUnder returns a function that writes a file below a directory.
+func writesUnder(t *testing.T, root string) func(name, text string) {
+	return func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
 		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
 	}
+}
+
+// A process that was killed since the machine had no memory names no limit where there is none.
+func TestShortages(t *testing.T) {
+	root := t.TempDir()
+	write := writesUnder(t, root)
 	write("/proc/self/cgroup", "0::/a\n")
 	write("/proc/self/mountinfo", "30 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
 	write("/sys/fs/cgroup/a/memory.events", "oom 0\noom_kill 3\n")
@@ -132,10 +134,7 @@ const hugePID = 1 << 23
 // started later is not warned of again in the same one.
 func TestNearMemoryLimitOfRank(t *testing.T) {
 	root := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
-		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
-	}
+	write := writesUnder(t, root)
 	var warned []int
 	job := testJob(3, "echo")
 	job.Warn = func(w Warning) { warned = append(warned, w.Rank) }
@@ -162,10 +161,7 @@ func TestNearMemoryLimitOfRank(t *testing.T) {
 // Ranks that waited in vain may have had no CPU time.
 func TestShortageOfTime(t *testing.T) {
 	root := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
-		require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
-	}
+	write := writesUnder(t, root)
 	write("/proc/self/cgroup", "0::/a/b\n")
 	write("/proc/self/mountinfo", "30 23 0:28 / /two rw - cgroup2 cgroup2 rw\n")
 	write("/two/a/cpu.max", "150000 100000\n")
