@@ -16,7 +16,10 @@ func (c *runCommand) showMetrics(job *launcher.Spec, log *runLog) (stop func(), 
 		return func() {}, nil
 	}
 	monitor := new(launcher.Monitor)
-	e, err := exporter.Start(c.Metrics, func(w io.Writer, run string) error { return monitor.WriteMetrics(w, run, c.NodeRank) })
+	warn := func(err error) {
+		log.warn(launcher.Warning{Rank: -1, Text: fmt.Sprintf("--metrics %s: %v", c.Metrics, err)})
+	}
+	e, err := exporter.Start(c.Metrics, func(w io.Writer, run string) error { return monitor.WriteMetrics(w, run, c.NodeRank) }, warn)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", c.Metrics, err)
 	}
@@ -27,7 +30,7 @@ func (c *runCommand) showMetrics(job *launcher.Spec, log *runLog) (stop func(), 
 	job.Memory.Monitor = monitor
 	return func() {
 		if err := e.Close(); err != nil {
-			log.warn(launcher.Warning{Rank: -1, Text: fmt.Sprintf("--metrics %s: %v", c.Metrics, err)})
+			warn(err)
 		}
 	}, nil
 }

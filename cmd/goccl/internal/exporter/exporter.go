@@ -29,10 +29,10 @@ func (e *Exporter) Close() error { return e.close() }
 type Write func(w io.Writer, run string) error
 
 // Start starts an exporter at an address: unix:/PATH, file:/DIR/NAME.prom, or HOST:PORT with a host
-// that is loopback.
-func Start(address string, write Write) (*Exporter, error) {
+// that is loopback. warn is called when a file cannot be replaced any more.
+func Start(address string, write Write, warn func(error)) (*Exporter, error) {
 	if path, ok := strings.CutPrefix(address, "file:"); ok {
-		return startFile(path, write)
+		return startFile(path, write, warn)
 	}
 	path, isUnix := strings.CutPrefix(address, "unix:")
 	var l net.Listener
@@ -113,11 +113,11 @@ func withDirectory(err error, path string) error {
 }
 
 // filePause is the time between two writes of a file. Prometheus reads every 15 s or more.
-const filePause = 5 * time.Second
+var filePause = 5 * time.Second
 
 // startFile writes to a file for the textfile collector of node_exporter. The name of the file
 // tells the job from others there.
-func startFile(path string, write Write) (*Exporter, error) {
+func startFile(path string, write Write, warn func(error)) (*Exporter, error) {
 	run, isRead := strings.CutSuffix(filepath.Base(path), ".prom")
 	if !isRead || run == "" {
 		return nil, fmt.Errorf("file:%s: node_exporter reads only files whose names end in .prom: name it file:/DIR/NAME.prom", path)
@@ -134,10 +134,16 @@ func startFile(path string, write Write) (*Exporter, error) {
 		defer close(ended)
 		ticks := time.NewTicker(filePause)
 		defer ticks.Stop()
-		for {
+
+		for isWell := true; ; {
 			select {
 			case <-ticks.C:
-				_ = replace() // Close returns an error that stays
+				err := replace()
+				if err != nil && isWell {
+					warn(err)
+				}
+				isWell = err == nil
+
 			case <-end:
 				return
 			}

@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "127.1.2.3:0", "unix:" + socket} {
 		t.Run(address, func(t *testing.T) {
-			e, err := Start(address, text)
+			e, err := Start(address, text, nil)
 			if strings.HasPrefix(address, "[") && err != nil {
 				t.Skipf("no IPv6 here: %v", err)
 			}
@@ -67,11 +67,11 @@ func TestServe(t *testing.T) {
 // What cannot work is refused with what to do.
 func TestRefusedAddresses(t *testing.T) {
 	dir := t.TempDir()
-	busy, err := Start("127.0.0.1:0", text)
+	busy, err := Start("127.0.0.1:0", text, nil)
 	require.NoError(t, err)
 	defer busy.Close()
 	socket := filepath.Join(dir, "busy")
-	other, err := Start("unix:"+socket, text)
+	other, err := Start("unix:"+socket, text, nil)
 	require.NoError(t, err)
 	defer other.Close()
 	file := filepath.Join(dir, "file")
@@ -102,7 +102,7 @@ func TestRefusedAddresses(t *testing.T) {
 		"file:" + dir + "/none/job.prom": "no such file or directory: make the directory " + dir + "/none",
 		"file:" + file + "/metrics.prom": "not a directory",
 	} {
-		_, err := Start(address, text)
+		_, err := Start(address, text, nil)
 		require.ErrorContains(t, err, wants, address)
 	}
 	files, err := os.ReadDir(dir)
@@ -118,7 +118,7 @@ func TestDeadSocket(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
 	require.FileExists(t, path)
-	e, err := Start("unix:"+path, text)
+	e, err := Start("unix:"+path, text, nil)
 	require.NoError(t, err)
 	_, body, _, err := get(e, "/metrics")
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestDeadSocket(t *testing.T) {
 // than so many.
 func TestStalledReaders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	e, err := Start("unix:"+path, text)
+	e, err := Start("unix:"+path, text, nil)
 	require.NoError(t, err)
 	var stalled []net.Conn
 	for i := range readers {
@@ -169,7 +169,7 @@ func TestFile(t *testing.T) {
 	e, err := Start("file:"+path, func(w io.Writer, run string) error {
 		_, err := fmt.Fprint(w, run, " ", isLast.Load())
 		return err
-	})
+	}, nil)
 	require.NoError(t, err)
 	require.Empty(t, e.Address)
 	b, err := os.ReadFile(path)
@@ -189,12 +189,33 @@ func TestFile(t *testing.T) {
 	require.Len(t, files, 1)
 }
 
-// A file that cannot be written any more is an error of Close.
+// A file that cannot be written any more is a warning, once, and an error of Close.
 func TestFileVanishes(t *testing.T) {
+	defer func(pause time.Duration) { filePause = pause }(filePause)
+	filePause = time.Millisecond
 	dir := filepath.Join(t.TempDir(), "d")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	e, err := Start("file:"+dir+"/train.prom", text)
+	tries, warned := make(chan bool, 1), make(chan error, 9)
+	e, err := Start("file:"+dir+"/train.prom", func(w io.Writer, run string) error {
+		select {
+		case tries <- true:
+		default:
+		}
+		return text(w, run)
+	}, func(err error) { warned <- err })
 	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(dir))
+	for i := range 2 { // it vanishes, and again
+		require.NoError(t, os.Rename(dir, fmt.Sprint(dir, i)))
+		require.ErrorIs(t, <-warned, os.ErrNotExist)
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		for len(tries) > 0 {
+			<-tries
+		}
+		<-tries
+		<-tries // so the file was written
+	}
+	require.NoError(t, os.Rename(dir, dir+"2"))
+	require.ErrorIs(t, <-warned, os.ErrNotExist)
 	require.ErrorIs(t, e.Close(), os.ErrNotExist)
+	require.Empty(t, warned)
 }
