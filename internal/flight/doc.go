@@ -6,7 +6,7 @@
 //
 // Each rank of a job has a part of the job's memory, which only it writes:
 //
-//	part   table    4096   the rank, its process, a clock offset, names, and 24 * 64: marks, a ring
+//	part   table    4096   the rank, its process, names, and 24 * 64: marks, a ring
 //	       lane     5120   messages, of all groups
 //	       lane     5120   calls of the first group
 //	       lane     5120   calls of another group
@@ -34,15 +34,15 @@
 // A mark says what the program does from then on, in which step; it has the step as its count, and
 // its time as begun.
 //
-// The monotonic clock is that of all processes of the machine. The offset to the time of day is
-// read once by each rank, and differs between ranks by the time between two readings of clocks. So
-// [ReadAll] uses one rank's offset for all: times of different ranks are exactly comparable.
+// The monotonic clock is that of all processes of the machine. A reader adds the offset to the time
+// of day as it is then, the same for all ranks: times of different ranks are exactly comparable,
+// and a clock that is set meanwhile makes no call older than it is.
 //
 // # Counters
 //
 // A rank that counts its calls adds each to the counter of its collective when it ends, and each
-// message, without times, to that of "send" or "recv". The index of a counter is that of the name;
-// names from 24 on, and those that found the table full, share the one with the index 0:
+// message, without times, to that of "send" or "recv". The index of a counter is that of the
+// name; names from 24 on, and those that found the table full, share the one with the index 0:
 //
 //	 0  calls     8   that have ended
 //	 8  failures  8   of these, those that returned an error
@@ -52,7 +52,8 @@
 //
 // Each word is stored atomically, and a reader may see a call in some of them. When a group takes
 // the lane of another one, that one's counters are added to those of the lane of messages, so that
-// the sum over a rank never falls.
+// the sum over a rank never falls. Those of a group of the same [Series] stay, so that no counter
+// of a series falls because a program makes the same groups again and again.
 //
 // # Memory order
 //

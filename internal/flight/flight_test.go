@@ -199,7 +199,7 @@ func TestCounters(t *testing.T) {
 		t.Errorf("a closed group: %+v, %+v", r.Groups[0].Counters, r.Counters)
 	}
 	var next Lane
-	b.Open(&next, Group{ID: 99, Size: 2})
+	b.Open(&next, Group{ID: 99, Name: "next", Size: 2})
 	b.Close(hidden)
 	b.Close(hidden)
 	r = read(t, part)
@@ -207,6 +207,33 @@ func TestCounters(t *testing.T) {
 	sumOfHidden.Collective = "barrier"
 	if want := []Counter{other, sum, sumOfHidden}; !reflect.DeepEqual(r.Counters, want) || r.Groups[0].Counters != nil {
 		t.Errorf("after the lane was taken: %+v, %+v", r.Counters, r.Groups[0].Counters)
+	}
+}
+
+// A group that is made again and again counts on in the lane of the one before, and others of other
+// ranks keep theirs.
+func TestCountersOfGroupsMadeAgain(t *testing.T) {
+	b, part := newBook(t)
+	barrier := b.NewWhat("barrier", "", "", "")
+	var kept, l Lane
+	b.Open(&kept, Group{Name: "of ranks 1, 2, made by call 1", Size: 2})
+	kept.Count(barrier, Counter{Calls: 7})
+	b.Close(&kept)
+	for n := range 1000 {
+		b.Open(&l, Group{ID: uint64(n), Name: fmt.Sprintf("of ranks 0, 1, made by call %d of the group of ranks 0-2, made by call %d", n, n), Size: 2})
+		l.Count(barrier, Counter{Calls: 1})
+		b.Close(&l)
+		calls := map[string]uint64{}
+		r := read(t, part)
+		for _, g := range r.Groups {
+			for _, c := range g.Counters {
+				calls[Series(g.Name)] += c.Calls
+			}
+		}
+		want := map[string]uint64{"of ranks 1, 2": 7, "of ranks 0, 1 of the group of ranks 0-2": uint64(n + 1)}
+		if !reflect.DeepEqual(calls, want) || r.Counters != nil {
+			t.Fatalf("after %d groups: %v, and %v of closed ones", n+1, calls, r.Counters)
+		}
 	}
 }
 
@@ -264,23 +291,44 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// The times of all ranks are on one clock, whatever each of them takes for the time of day.
+// Times of ranks are those of the reader's clock, and the ranks may be those of one node.
 func TestOneClock(t *testing.T) {
-	parts := make([][]byte, 3)
-	for _, rank := range []int{1, 0} {
-		parts[rank] = make([]byte, PartBytes(3))
-		b := NewBook(parts[rank], rank, 1)
-		b.table.offset.Add(uint64(rank) * 1e12)
+	parts := make([][]byte, 4)
+	begin := time.Now()
+	for i, rank := range map[int]int{0: 5, 2: 7, 3: 6} { // part 1 is not used, and 3 overwritten
+		parts[i] = make([]byte, PartBytes(3))
+		b := NewBook(parts[i], rank, 1)
 		var l Lane
-		b.Open(&l, Group{Size: 3})
+		b.Open(&l, Group{Size: 8})
 		b.Mark(&l, "", 1)
 	}
-	all, c := ReadAll(3, func(rank int) []byte { return parts[rank] })
-	if len(all) != 2 || c == 0 {
+	all, c := ReadAll(4, func(i int) []byte { return parts[i] })
+	if len(all) != 2 || c == 0 || all[0].Rank != 5 || all[1].Rank != 7 {
 		t.Fatalf("%+v", all)
 	}
-	if d := all[0].Marks[0].At.Sub(all[1].Marks[0].At); d < 0 || d > time.Minute {
-		t.Errorf("rank 0 has marked %v after rank 1", d)
+	for _, r := range all {
+		if at := r.Marks[0].At; at.Before(begin.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
+			t.Errorf("rank %d has marked at %v, and it is %v", r.Rank, at, time.Now())
+		}
+	}
+	if _, ok := Number(parts[1]); ok {
+		t.Error("a part that is not used has a rank")
+	}
+}
+
+// A clock that is set while a job runs moves the times of its calls, and no other change does.
+func TestClockThatIsSet(t *testing.T) {
+	b, part := newBook(t)
+	var l Lane
+	b.Open(&l, Group{Size: 2})
+	b.Mark(&l, "", 1)
+	at := read(t, part).Marks[0].At
+	if again := read(t, part).Marks[0].At; !again.Equal(at) {
+		t.Errorf("%v, then %v", at, again)
+	}
+	latest.Add(int64(time.Hour)) // as if it had been ahead before
+	if again := read(t, part).Marks[0].At; again.Sub(at).Abs() > time.Minute {
+		t.Errorf("%v, then %v", at, again)
 	}
 }
 

@@ -29,9 +29,9 @@ const MarkRecords = 24
 // maxNames is the number of names in a part's table. The name with the index 0 is empty.
 const maxNames = (pageBytes - 128 - MarkRecords*recordBytes) / nameBytes
 
-// magic is the first word of a part that a rank writes to: GFLIGHT3 in little-endian order. It
+// magic is the first word of a part that a rank writes to: GFLIGHT4 in little-endian order. It
 // changes with the format.
-const magic = 0x33544847494c4647
+const magic = 0x34544847494c4647
 
 // PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 80 KiB have
 // lanes for messages and 14 groups. With more than 8 ranks the parts of all ranks share 640 KiB,
@@ -45,10 +45,9 @@ type table struct {
 	magic  atomic.Uint64 // stored last
 	rank   atomic.Uint64
 	pid    atomic.Uint64
-	offset atomic.Uint64 // of the time of day to the monotonic clock, in nanoseconds
 	named  atomic.Uint64 // number of names
 	hidden atomic.Uint64 // open groups whose lanes are on the heap
-	_      [128 - 6*8]byte
+	_      [128 - 5*8]byte
 	names  [maxNames][nameBytes / 8]atomic.Uint64
 	marks  [MarkRecords]record
 }

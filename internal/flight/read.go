@@ -10,39 +10,63 @@ import (
 
 // Read returns what a rank has recorded in its part, which the rank may be writing to. ok is false
 // if no rank has.
-func Read(part []byte) (r Rank, ok bool) { return readPart(part, new(Clock)) }
+func Read(part []byte) (r Rank, ok bool) { return readPart(part, now()) }
 
-// Clock is how far the time of day is ahead of the monotonic clock, in nanoseconds; 0: not known.
+// Clock is how far the time of day is ahead of the monotonic clock, in nanoseconds.
 type Clock int64
 
-// ReadAll returns what the ranks of a job have recorded in their parts, and the clock of all
-// times: that of the first of them. Ranks that have not recorded anything are left out.
-func ReadAll(ranks int, part func(rank int) []byte) (all []Rank, c Clock) {
-	for rank := range ranks {
-		if r, ok := readPart(part(rank), &c); ok && r.Rank == rank { // otherwise another program has overwritten it
-			all = append(all, r)
+// latest is the clock that now has returned last.
+var latest atomic.Int64
+
+// now returns the clock as it is now: the time of day may be set while a job runs. It is the one
+// before if they differ by less than readings do, so that a call has one time in all of them.
+func now() Clock {
+	measure := func() int64 { return time.Now().UnixNano() - nanotime() } // too low if the goroutine pauses between
+	c := max(measure(), measure(), measure())
+	if old := latest.Load(); max(c-old, old-c) < int64(time.Millisecond) {
+		return Clock(old)
+	}
+	latest.Store(c)
+	return Clock(c)
+}
+
+// ReadAll returns what ranks of a job have recorded in that many parts, and the clock of all times.
+// The parts are those of all ranks, or of the ranks of one node. Ranks that have not recorded
+// anything are left out.
+func ReadAll(parts int, part func(i int) []byte) (all []Rank, c Clock) {
+	c = now()
+	last := -1
+	for i := range parts {
+		if r, ok := readPart(part(i), c); ok && r.Rank > last { // otherwise another program has overwritten it
+			all, last = append(all, r), r.Rank
 		}
 	}
 	return all, c
 }
 
-// readPart is Read. It sets the clock to that of the rank, if it is not known.
-func readPart(part []byte, c *Clock) (r Rank, ok bool) {
-	t, lanes, ok := layout(part)
+// Number returns the rank that records in a part. ok is false if none has.
+func Number(part []byte) (rank int, ok bool) {
+	t, _, ok := layout(part)
 	if !ok || t.magic.Load() != magic {
+		return 0, false
+	}
+	return int(uint32(t.rank.Load())), true
+}
+
+// readPart is Read with a clock.
+func readPart(part []byte, c Clock) (r Rank, ok bool) {
+	if r.Rank, ok = Number(part); !ok {
 		return r, false
 	}
-	if *c == 0 {
-		*c = Clock(t.offset.Load())
-	}
-	p := reading{clock: *c, names: make([]string, min(t.named.Load(), maxNames))}
+	t, lanes, _ := layout(part)
+	p := reading{clock: c, names: make([]string, min(t.named.Load(), maxNames))}
 	for i := range p.names {
 		p.names[i] = loadText(t.names[i][:])
 	}
 	r.Counters = p.counters(&lanes[0].counters)
 
 	r.Groups, r.Messages = []GroupCalls{}, []Message{}
-	r.Rank, r.PID, r.Hidden = int(uint32(t.rank.Load())), int(uint32(t.pid.Load())), int(uint32(t.hidden.Load()))
+	r.PID, r.Hidden = int(uint32(t.pid.Load())), int(uint32(t.hidden.Load()))
 	groups := make([]string, len(lanes))
 	for i := 1; i < len(lanes); i++ {
 		if g, ok := p.group(&lanes[i]); ok {

@@ -13,6 +13,7 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -119,13 +120,11 @@ func ofCounters(name, help, label string, value func(flight.Counter) float64) Me
 // closedGroups is the group of what calls of groups have cost whose records others have taken.
 const closedGroups = "closed"
 
-// groupLabel returns the name of a group without the quotes in it, which a query would have to
+// groupLabel returns the name of a group, without what tells it from others that are made in the
+// same way, since each would be another series, and without quotes, which a query would have to
 // escape. The first group has none, and an empty label is none.
 func groupLabel(name string) string {
-	if name == "" {
-		return "default"
-	}
-	return strings.ReplaceAll(name, `"`, "")
+	return cmp.Or(strings.ReplaceAll(flight.Series(name), `"`, ""), "default")
 }
 
 // Samples returns the samples of the metric by their labels, such as {rank="0"}.

@@ -149,20 +149,20 @@ func TestWrite(t *testing.T) {
 goccl_calls_total{rank="0",group="default",collective="all_reduce",node="0"} 12
 goccl_calls_total{rank="10",group="closed",collective="all_reduce",node="0"} 12
 goccl_calls_total{rank="10",group="default",collective="all_reduce",node="0"} 12
-goccl_calls_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 12
+goccl_calls_total{rank="10",group="pair of ranks 0, 10",collective="all_reduce",node="0"} 12
 # HELP goccl_failures_total Calls that have failed.
 # TYPE goccl_failures_total counter
 goccl_failures_total{rank="0",group="default",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="closed",collective="all_reduce",node="0"} 1
 goccl_failures_total{rank="10",group="default",collective="all_reduce",node="0"} 1
-goccl_failures_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 1
+goccl_failures_total{rank="10",group="pair of ranks 0, 10",collective="all_reduce",node="0"} 1
 `, section(written(t, job()), 0, 2))
 	require.Equal(t, `# HELP goccl_message_bytes_total Bytes of messages that have not failed.
 # TYPE goccl_message_bytes_total counter
 goccl_message_bytes_total{rank="0",group="default",direction="recv",node="0"} 24
 goccl_message_bytes_total{rank="10",group="closed",direction="recv",node="0"} 24
 goccl_message_bytes_total{rank="10",group="default",direction="recv",node="0"} 24
-goccl_message_bytes_total{rank="10",group="pair",direction="recv",node="0"} 24
+goccl_message_bytes_total{rank="10",group="pair of ranks 0, 10",direction="recv",node="0"} 24
 `, section(written(t, job()), 7, 8))
 	require.Equal(t, `# HELP goccl_waiting_caused_ratio Share of the time of the other ranks that they waited for this rank, on average, in the last minute.
 # TYPE goccl_waiting_caused_ratio gauge
@@ -203,9 +203,26 @@ func TestWriteNothing(t *testing.T) {
 func TestGroupsOfOneName(t *testing.T) {
 	j := job()
 	j.Ranks[1].Groups[0].Name = j.Ranks[1].Groups[1].Name
-	require.Contains(t, written(t, j), `goccl_calls_total{rank="10",group="pair of ranks 0, 10, made by call 1",collective="all_reduce",node="0"} 24`)
+	require.Contains(t, written(t, j), `goccl_calls_total{rank="10",group="pair of ranks 0, 10",collective="all_reduce",node="0"} 24`)
 	_, err := parse(written(t, j))
 	require.NoError(t, err)
+}
+
+// Groups of the same ranks that a program makes again and again are one series: its counters are
+// their sum, and its step is that of the last mark.
+func TestGroupsMadeAgain(t *testing.T) {
+	j := job()
+	r := &j.Ranks[0]
+	again := r.Groups[0]
+	again.ID = "0c"
+	r.Groups[0].Name, again.Name = "of ranks 0, 1, made by call 3", "of ranks 0, 1, made by call 4"
+	r.Groups = append([]flight.GroupCalls{again}, r.Groups...)
+	r.Marks = append(r.Marks, flight.Mark{Number: 4, Group: "0c", Step: 3, Label: "compute", At: time.Unix(1007, 0)})
+	text := written(t, j)
+	for _, line := range []string{`calls_total{rank="0",group="of ranks 0, 1",collective="all_reduce",node="0"} 24`, `step{rank="0",group="of ranks 0, 1",node="0"} 3`} {
+		require.Contains(t, text, "\ngoccl_"+line+"\n")
+	}
+	require.NotContains(t, text, "made by call")
 }
 
 // Marks that were overwritten hide how long a step took.

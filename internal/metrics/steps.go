@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,14 +13,21 @@ type step struct {
 	parts  map[string]time.Duration // of the step before; nil: not all of its marks are there
 }
 
-// eachStep calls f for each rank and group with marks, and with the labels of both.
+// eachStep calls f for each rank and series of groups with marks, and with the labels of both.
 func eachStep(j *Job, f func(s step, labels ...string)) {
 	for _, r := range j.Ranks {
+		labels, marks := map[string]string{}, map[string][]flight.Mark{}
 		for _, g := range r.Groups {
-			marks := slices.DeleteFunc(slices.Clone(r.Marks), func(m flight.Mark) bool { return m.Group != g.ID })
-			if len(marks) > 0 {
-				f(stepOf(marks, r.Marks[0].Number == 1), "rank", strconv.Itoa(r.Rank), "group", groupLabel(g.Name))
+			labels[g.ID] = groupLabel(g.Name)
+		}
+		for _, m := range r.Marks {
+			if label := labels[m.Group]; label != "" {
+				marks[label] = append(marks[label], m)
 			}
+		}
+
+		for label, of := range marks {
+			f(stepOf(of, r.Marks[0].Number == 1), "rank", strconv.Itoa(r.Rank), "group", label)
 		}
 	}
 }
