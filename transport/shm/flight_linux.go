@@ -81,7 +81,6 @@ type Flight struct {
 	fd     int
 	header header
 	file   mapping
-	isNode bool // one of several; its ranks are not those of the parts
 }
 
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or
@@ -108,7 +107,6 @@ func OpenNodeFlight(isRank func(pid int) bool) (*Flight, error) {
 	if found == nil {
 		return nil, cmp.Or(err, errors.New("no rank of the job has joined the others of its node"))
 	}
-	found.isNode = true
 	return found, err
 }
 
@@ -148,28 +146,19 @@ func openFlight(fd int, h header) (*Flight, error) {
 	return &Flight{fd: fd, header: h, file: mapping{arena: file}}, nil
 }
 
+// part returns a part of the flight recorders.
+func (f *Flight) part(i int) []byte { return f.header.part(f.file.arena, i) }
+
 // Job returns a name for the job that no other job has.
 func (f *Flight) Job() string { return f.header.jobID() }
 
-// Size returns the number of ranks of the job.
+// Size returns the number of ranks of the job, or of those on this node if there are several.
 func (f *Flight) Size() int { return f.header.ranks }
 
 // Ranks returns what the ranks have recorded up to now. Ranks that have not started to record are
 // left out.
 func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
-	gone := f.file.guarded(func() {
-		part := func(rank int) []byte { return f.header.part(f.file.arena, rank) }
-		if !f.isNode {
-			ranks, _ = flight.ReadAll(f.header.ranks, part)
-			return
-		}
-
-		for i := range f.header.ranks {
-			if r, ok := flight.Read(part(i)); ok {
-				ranks = append(ranks, r)
-			}
-		}
-	})
+	gone := f.file.guarded(func() { ranks, _ = flight.ReadAll(f.header.ranks, f.part) })
 	if gone != nil {
 		return nil, fmt.Errorf("the memory of job %s: %w", f.header.name, gone)
 	}

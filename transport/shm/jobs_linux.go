@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccl/goccl/internal/flight"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,10 +34,22 @@ func Jobs() (jobs []RunningJob, err error) {
 func (f *Flight) Running() RunningJob {
 	h := f.header
 	j := RunningJob{Name: h.name, Ranks: h.ranks, PIDs: make([]int, h.ranks), States: make([]string, h.ranks), Made: h.madeAt()}
-	for rank := range j.PIDs {
+	numbers, isNode := make([]int, h.ranks), false
+
+	for seat := range j.PIDs {
 		var p occupant // none, if the memory has vanished
-		_ = f.file.guarded(func() { p = decodeSeat(f.file.bytes(seatsOffset+rank*seatBytes, seatBytes)) })
-		j.PIDs[rank], j.States[rank] = f.process(rank, p)
+		numbers[seat] = -1
+		_ = f.file.guarded(func() {
+			p = decodeSeat(f.file.bytes(seatsOffset+seat*seatBytes, seatBytes))
+			if number, ok := flight.Number(f.part(seat)); ok {
+				numbers[seat], isNode = number, isNode || number != seat
+			}
+		})
+		j.PIDs[seat], j.States[seat] = f.process(seat, p)
+	}
+
+	if isNode {
+		j.Numbers = numbers
 	}
 	return j
 }

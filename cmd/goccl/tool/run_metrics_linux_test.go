@@ -3,18 +3,23 @@ package tool
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
 )
 
 // follower is a launcher whose ranks are followAsRank's.
@@ -153,7 +158,8 @@ func TestMetricsOfRestarts(t *testing.T) {
 	require.NoError(t, job.Wait())
 }
 
-// Each node shows its own ranks, by their numbers in the job, also if they are children of a shell.
+// Each node shows its own ranks, by their numbers in the job, also if they are children of a shell,
+// or if one is alone there.
 func TestMetricsOfNodes(t *testing.T) {
 	endpoint := freeEndpoint(t)
 	t.Setenv("GOCCL_SECRET", "none")
@@ -161,17 +167,29 @@ func TestMetricsOfNodes(t *testing.T) {
 	var jobs [2]follower
 	for i, node := range []string{"0", "1"} {
 		sockets[i] = socketPath(t)
-		jobs[i] = startFollower(t, "--nnodes", "2", "--node-rank", node, "--rdzv-endpoint", endpoint, "-n", "2", "--metrics", "unix:"+sockets[i], "/bin/sh", "-c", `"$0" "$@"; exit $?`)
+		jobs[i] = startFollower(t, "--nnodes", "2", "--node-rank", node, "--rdzv-endpoint", endpoint, "-n", strconv.Itoa(i+1), "--metrics", "unix:"+sockets[i], "/bin/sh", "-c", `"$0" "$@"; exit $?`)
 	}
 	_, err := jobs[0].stdin.Write([]byte("x"))
 	require.NoError(t, err)
-	for i, ranks := range []string{"01", "23"} {
+	for i, ranks := range []string{"0", "12"} {
 		read := func() string { return scraped(sockets[i]) }
 		for _, rank := range ranks {
 			shows(t, read, `goccl_calls_total{rank="`+string(rank)+`",group="default",collective="broadcast",node="`+string(rune('0'+i))+`"} 1`)
 		}
-		require.Equal(t, 2, strings.Count(read(), "\ngoccl_rank_info{"))
+		require.Equal(t, i+1, strings.Count(read(), "\ngoccl_rank_info{"))
 	}
+
+	running, err := inspect.Jobs()
+	require.NoError(t, err)
+	here := slices.IndexFunc(running, func(j inspect.Listed) bool {
+		return j.Numbers != nil && strings.Contains(scraped(sockets[1]), fmt.Sprintf(`goccl_rank_info{rank="1",pid="%d"`, j.PIDs[0]))
+	})
+	require.GreaterOrEqual(t, here, 0, "%+v", running)
+	require.Equal(t, []int{1, 2}, running[here].Numbers)
+	text, status := inspected(t, "--health", "--limit", "1h", running[here].Name)
+	require.Zero(t, status, "%s", text)
+	require.Contains(t, text, ", 2 ranks\n  rank 1: call 2, broadcast")
+	require.Contains(t, text, "\n  rank 2: call 2, broadcast")
 	require.NoError(t, jobs[0].stdin.Close())
 	for i := range jobs {
 		require.NoError(t, jobs[i].Wait())

@@ -210,6 +210,9 @@ func (p *Process) JoinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		err = transport.Renumber(err, n.here)
 	}
 
+	if len(n.here) == 1 && os.Getenv("GOCCL_SHM_NAME") != "" { // for its records, which the launcher reads
+		n.memory, _ = p.connectNode(ctx, hosts[ep.Rank()], 0, 1) // without it they are this process's
+	}
 	if err != nil {
 		if f := ep.Fail(groupsync.JoinFailure(ep.Rank(), err)); f.By != ep.Rank() {
 			err = groupsync.JoinError(f)

@@ -29,9 +29,13 @@ func (j *Records) Judge(late time.Duration) error {
 	}
 
 	var halted []string
-	for rank, state := range j.Running.States {
+	for i, state := range j.Running.States {
+		rank := j.Running.Number(i)
 		who := fmt.Sprintf("rank %d", rank)
-		if pid := j.Running.PIDs[rank]; pid != 0 {
+		if rank < 0 {
+			who = "a rank that has not begun"
+		}
+		if pid := j.Running.PIDs[i]; pid != 0 {
 			who += fmt.Sprintf(" (pid %d)", pid)
 		}
 
@@ -139,8 +143,9 @@ func (j *Records) Health(limit time.Duration) *Health {
 		h.Problem = err.Error()
 	}
 
-	for rank, state := range j.Running.States {
-		r := RankHealth{Rank: rank, PID: j.Running.PIDs[rank], State: state, Share: waiting.Of[rank].Share, Ratio: waiting.Of[rank].Ratio}
+	for seat, state := range j.Running.States {
+		rank := j.Running.Number(seat)
+		r := RankHealth{Rank: rank, PID: j.Running.PIDs[seat], State: state, Share: waiting.Of[rank].Share, Ratio: waiting.Of[rank].Ratio}
 		h.IsGone = h.IsGone && (state == "gone" || state == "zombie")
 
 		i := slices.IndexFunc(j.Ranks, func(known flight.Rank) bool { return known.Rank == rank })
@@ -201,7 +206,8 @@ func (h *Health) Write(w io.Writer) error {
 	case h.Slow == nil:
 		fmt.Fprintf(&b, "no rank is slow, in the last %d calls (%.3g s)\n", h.Calls, h.Seconds)
 	default:
-		fmt.Fprintf(&b, "rank %d is slow: the others wait %.0f%% of their time for it, in the last %d calls (%.3g s)\n", *h.Slow, 100*h.Ranks[*h.Slow].Ratio, h.Calls, h.Seconds)
+		i := slices.IndexFunc(h.Ranks, func(r RankHealth) bool { return r.Rank == *h.Slow })
+		fmt.Fprintf(&b, "rank %d is slow: the others wait %.0f%% of their time for it, in the last %d calls (%.3g s)\n", *h.Slow, 100*h.Ranks[i].Ratio, h.Calls, h.Seconds)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

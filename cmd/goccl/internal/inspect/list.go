@@ -47,8 +47,8 @@ func (r *Listed) PID() int {
 // such as "rank 1 stopped".
 func (r *Listed) State() string {
 	ranks := map[string][]int{}
-	for rank, state := range r.States {
-		ranks[state] = append(ranks[state], rank)
+	for i, state := range r.States {
+		ranks[state] = append(ranks[state], r.Number(i))
 	}
 	var others []string
 	for _, state := range slices.Sorted(maps.Keys(ranks)) {
