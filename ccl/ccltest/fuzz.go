@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -32,23 +31,15 @@ func (s *subject) fuzz(f *testing.F) {
 		f.Add(in.kernel, in.medium, in.ranks, in.dtype, in.op, in.root, in.layout, in.count, in.counts, in.delays)
 	}
 
-	var after afterHang
-	f.Cleanup(func() {
-		if text := after.text(); text != "" {
-			f.Log(text)
-		}
-	})
-
+	hung := map[*subject]bool{}
 	f.Fuzz(func(t *testing.T, kernel, medium, ranks, dtype, op, root, layout uint8, count uint16, counts []byte, delays uint64) {
 		in := input{kernel, medium, ranks, dtype, op, root, layout, count, counts, delays}
 		target := choose(targets, kernel)
-		if !fuzzing() && after.skips(target) {
-			t.Skipf("the kernel for %v has hung", target.coll)
+		if !fuzzing() && hung[target] {
+			t.Skipf("the kernel for %v has hung, and this call would last %v", target.coll, target.timeout)
 		}
 		broken, err := in.try(targets)
-		if stuck(err) {
-			after.note(target, t.Name())
-		}
+		hung[target] = hung[target] || stuck(err)
 
 		if skip, ok := errors.AsType[*skipped](err); ok {
 			t.Skip(skip.why)
@@ -62,41 +53,6 @@ func (s *subject) fuzz(f *testing.F) {
 func fuzzing() bool {
 	pattern := flag.Lookup("test.fuzz")
 	return pattern != nil && pattern.Value.String() != ""
-}
-
-// afterHang is what Fuzz skips after a kernel has hung. The zero value is ready to use.
-type afterHang struct{ hung []hung }
-
-// hung is a kernel that has hung in the test named first.
-type hung struct {
-	kernel  *subject
-	first   string
-	skipped int
-}
-
-// skips reports whether the kernel has hung before, and counts the call as skipped then.
-func (a *afterHang) skips(kernel *subject) bool {
-	for i := range a.hung {
-		if a.hung[i].kernel == kernel {
-			a.hung[i].skipped++
-			return true
-		}
-	}
-	return false
-}
-
-func (a *afterHang) note(kernel *subject, test string) {
-	a.hung = append(a.hung, hung{kernel: kernel, first: test})
-}
-
-// text says what was skipped, a line for each kernel.
-func (a *afterHang) text() string {
-	var lines []string
-	for _, h := range a.hung {
-		lines = append(lines, fmt.Sprintf("%d further calls of the kernel for %v are skipped: it hung in %s, and each would last %v",
-			h.skipped, h.kernel.coll, h.first, h.kernel.timeout))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // targets returns a subject for each kernel in each kind of topology that it supports.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,12 +118,8 @@ func TestFuzzSkipsAfterHang(t *testing.T) {
 	if fails := strings.Count(v.output, "    --- FAIL: FuzzVictim/"); fails != 1 {
 		t.Errorf("%d calls fail:\n%s", fails, v.output)
 	}
-	skipped := regexp.MustCompile(`(\d+) further calls of the kernel for broadcast are skipped: it hung in FuzzVictim/seed#\d+, and each would last 1s`).FindStringSubmatch(v.output)
-	if skipped == nil {
-		t.Fatalf("it does not say what it skips:\n%s", v.output)
-	}
-	if lines := strings.Count(v.output, "the kernel for broadcast has hung"); strconv.Itoa(lines) != skipped[1] || lines < 16 {
-		t.Errorf("%s calls are skipped, and %d say so:\n%s", skipped[1], lines, v.output)
+	if skipped := strings.Count(v.output, "the kernel for broadcast has hung, and this call would last 1s"); skipped < 16 {
+		t.Errorf("%d calls are skipped:\n%s", skipped, v.output)
 	}
 	if passed := strings.Count(v.output, "    --- PASS: FuzzVictim/"); passed < 16 {
 		t.Errorf("%d calls pass:\n%s", passed, v.output)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -128,7 +127,7 @@ func read(path, namedBy string) ([]byte, error) {
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && isStream(info) {
-		return readStream(path, info)
+		return readStream(path)
 	}
 	return readAll(path)
 }
@@ -155,43 +154,28 @@ func isStream(info fs.FileInfo) bool {
 // streamTimeout bounds the time to read a configuration from a pipe.
 const streamTimeout = time.Minute
 
-// stream is a file that is read once for all ranks of the process.
-type stream struct {
-	info  fs.FileInfo
-	ended chan struct{}
-	data  []byte
-	err   error
-}
-
-var streams struct {
-	sync.Mutex
-	all []*stream
-}
+// streams has, by path, what each pipe held: it is read once for all ranks of the process.
+var streams sync.Map
 
 // readStream returns the content of a pipe. The first rank's call reads it for all.
-func readStream(path string, info fs.FileInfo) ([]byte, error) {
-	streams.Lock()
-	i := slices.IndexFunc(streams.all, func(s *stream) bool { return os.SameFile(s.info, info) })
-	if i < 0 {
-		i = len(streams.all)
-		s := &stream{info: info, ended: make(chan struct{})}
-		streams.all = append(streams.all, s)
+func readStream(path string) ([]byte, error) {
+	once, _ := streams.LoadOrStore(path, sync.OnceValues(func() ([]byte, error) {
+		var data []byte
+		var err error
+		ended := make(chan struct{})
 		go func() {
-			s.data, s.err = readAll(path)
-			close(s.ended)
+			defer close(ended)
+			data, err = readAll(path)
 		}()
-	}
 
-	s := streams.all[i]
-	streams.Unlock()
-	timer := time.NewTimer(streamTimeout)
-	defer timer.Stop()
-	select {
-	case <-s.ended:
-		return s.data, s.err
-	case <-timer.C:
-		return nil, fmt.Errorf("it is a pipe, and its writer has not closed it within %v", streamTimeout)
-	}
+		select {
+		case <-ended:
+			return data, err
+		case <-time.After(streamTimeout):
+			return nil, fmt.Errorf("it is a pipe, and its writer has not closed it within %v", streamTimeout)
+		}
+	}))
+	return once.(func() ([]byte, error))()
 }
 
 // Find returns the configuration of this process: the file that the environment variable

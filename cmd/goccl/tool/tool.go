@@ -96,7 +96,6 @@ func newParser(options ...kong.Option) *kong.Kong {
 		Run     runCommand     `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
 	}
 	return kong.Must(&command, append(options,
-		durations,
 		kong.Name("goccl"),
 		kong.Description("Collective communication for Go: the tool."))...)
 }
