@@ -25,8 +25,7 @@ import (
 //     order.
 //   - The bits of a reduction are the library's.
 //
-// Mistakes that the library finds are errors, and so are ranks, tags and lengths that it does not
-// have.
+// Mistakes that the library finds are errors, and so are ranks and lengths that it does not have.
 type UncheckedComm struct {
 	calls      uncheckedCalls
 	rank, size int
@@ -41,8 +40,6 @@ type uncheckedCalls interface {
 	broadcast(b []byte, count int, t transport.ElementType, root int) error
 	allReduce(send, recv []byte, count int, t transport.ElementType, op transport.ReduceOp) error
 	allGather(send, recv []byte, count int, t transport.ElementType) error
-	send(ctx context.Context, b []byte, to, tag int) error
-	recv(ctx context.Context, b []byte, from, tag int) (bytes int, err error)
 	// finalized reports whether MPI has ended.
 	finalized() bool
 	// finalize ends MPI, unless the transport connects this process.
@@ -127,14 +124,6 @@ func (c *UncheckedComm) callOpen(f func() error) error {
 	return f()
 }
 
-// callNamed is callOpen for a function, of which errors have the name.
-func (c *UncheckedComm) callNamed(function string, f func() error) error {
-	if err := c.callOpen(f); err != nil {
-		return fmt.Errorf("mpi: %s: %w", function, err)
-	}
-	return nil
-}
-
 // UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of
 // each. recv has the same length, and is send itself or does not overlap it. Nothing is checked
 // between ranks: see [UncheckedComm].
@@ -153,9 +142,13 @@ func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op Unchecke
 // UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is
 // checked between ranks: see [UncheckedComm].
 func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
-	return c.callNamed("UncheckedBroadcast", func() error {
+	err := c.callOpen(func() error {
 		return c.calls.broadcast(bytesOf(data), len(data), elementTypeOf[T](), root)
 	})
+	if err != nil {
+		return fmt.Errorf("mpi: UncheckedBroadcast: %w", err)
+	}
+	return nil
 }
 
 // UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank
@@ -168,29 +161,6 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 	return c.callOpen(func() error {
 		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), elementTypeOf[T]())
 	})
-}
-
-// UncheckedSend sends data to a rank, as bytes (MPI_BYTE): in Python it is received by
-// comm.Recv([buffer, MPI.BYTE], source, tag). It returns when data can be changed, which may be
-// before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0
-// to 32767, except 25443, which is the transport's.
-func UncheckedSend[T Element](ctx context.Context, c *UncheckedComm, data []T, to, tag int) error {
-	return c.callNamed("UncheckedSend", func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
-}
-
-// UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by
-// comm.Send([buffer, MPI.BYTE], dest, tag). It returns how many whole elements have come. A longer
-// message is an error. If ctx ends first, the receive is withdrawn.
-func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, from, tag int) (n int, err error) {
-	err = c.callNamed("UncheckedRecv", func() error {
-		b := bytesOf(data)
-		bytes, err := c.calls.recv(ctx, b, from, tag)
-		if err == nil && len(b) > 0 {
-			n = bytes / (len(b) / len(data))
-		}
-		return err
-	})
-	return n, err
 }
 
 // elementTypeOf returns the type of elements.

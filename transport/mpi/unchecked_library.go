@@ -4,10 +4,7 @@ package mpi
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"runtime"
-	"time"
 
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
@@ -44,70 +41,6 @@ func inPlaceOr(send, recv []byte) []byte {
 		return abi.InPlace
 	}
 	return send
-}
-
-func (u libraryCalls) send(ctx context.Context, b []byte, to, tag int) error {
-	if err := checkTag(tag); err != nil {
-		return err
-	}
-	r := new(abi.Request)
-	if err := u.world.Isend(r, b, to, tag); err != nil {
-		return err
-	}
-
-	ended, err := pollRequest(ctx, r)
-	if !ended {
-		r.Abandon()
-		return transport.ContextError(ctx)
-	}
-	return err
-}
-
-func (u libraryCalls) recv(ctx context.Context, b []byte, from, tag int) (bytes int, err error) {
-	if err := checkTag(tag); err != nil {
-		return 0, err
-	}
-	r := new(abi.Request)
-	if err := u.world.Irecv(r, b, from, tag); err != nil {
-		return 0, err
-	}
-
-	ended, err := pollRequest(ctx, r)
-	if !ended {
-		if err := r.Cancel(); err != nil {
-			return 0, err
-		}
-		if _, err = pollRequest(context.WithoutCancel(ctx), r); err == nil && r.Cancelled {
-			err = transport.ContextError(ctx)
-		}
-	}
-	return r.Bytes, err
-}
-
-// checkTag returns an error if a message may not have that tag.
-func checkTag(tag int) error {
-	if tag < 0 || tag > 32767 || tag == packetTag {
-		return fmt.Errorf("tag %d: tags are from 0 to 32767, except %d, which is the transport's", tag, packetTag)
-	}
-	return nil
-}
-
-// uncheckedSpinTime is how long pollRequest polls before it sleeps in between.
-const uncheckedSpinTime = 500 * time.Microsecond
-
-// pollRequest waits until a transfer has ended, or ctx ends.
-func pollRequest(ctx context.Context, r *abi.Request) (ended bool, err error) {
-	for begin := time.Now(); ctx.Err() == nil; {
-		if ended, err := r.Test(); ended {
-			return true, err
-		}
-		if time.Since(begin) > uncheckedSpinTime {
-			time.Sleep(napTime)
-		} else {
-			runtime.Gosched()
-		}
-	}
-	return false, nil
 }
 
 func (libraryCalls) finalized() bool { return abi.Finalized() }
