@@ -33,6 +33,7 @@ Examples:
                                    MPI called from Go, and by the algorithm mpi, beside MPI called from C
   nodes.sh 2 0 "" peers -nodes node0,node1 -ranks 2
                                    over TCP, between stand-ins for nodes
+  peers -nodes lo -ranks 2,4       over TCP, on this machine: each rank is a node of its own
 
 Flags:
 
@@ -73,7 +74,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	workloads := flags.String("workloads", "", "`names` of networks, whose steps of training are compared with torch's instead: "+strings.Join(workload.Names(), ", "))
 	flags.BoolVar(&o.overhead, "overhead", false, "compare MPI's all-reduce called from C, called from Go, and by goccl's algorithm mpi instead")
 
-	nodes := flags.String("nodes", "", "`names` of the stand-ins for nodes that benchmarks/peers/nodes.sh has made, between which sizes are compared over TCP instead")
+	nodes := flags.String("nodes", "", "`names` of the stand-ins for nodes that benchmarks/peers/nodes.sh has made, or lo, which is one for each rank on this machine, between which sizes are compared over TCP instead")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -13,8 +13,15 @@ import (
 	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
-// overTCP is goccl between nodes, the reference there.
-var overTCP = table.Contestant{Library: "goccl", Entry: "tcp"}
+var (
+	// overTCP is goccl between nodes, the reference there.
+	overTCP = table.Contestant{Library: "goccl", Entry: "tcp"}
+	// sockets move as many bytes between each two ranks, in both directions at once.
+	sockets = table.Contestant{Library: "yardstick", Entry: "sockets"}
+)
+
+// thisMachine is the name of a node that needs no stand-in.
+const thisMachine = "lo"
 
 // setUpNodes sets up the comparison of all-reduces between nodes, which nodes.sh has made. No rank
 // is bound: all nodes have the same cores.
@@ -41,13 +48,15 @@ func setUpNodes(ctx context.Context, o options, w workplace, stderr io.Writer) (
 		}
 		return turnsOf(l, []entry{{overTCP.Entry, launch}})
 	})
-	goccl := entry{overTCP.Entry, w.onNodes(o.nodes, func(ranks int) child {
-		return child{args: []string{filepath.Join(w.dir, "goccl_allreduce"), strconv.Itoa(ranks), "private"}}
-	})}
+	goccl := func(c table.Contestant, memory string) []turn {
+		return turnsOf(library{name: c.Library}, []entry{{c.Entry, w.onNodes(o.nodes, func(ranks int) child {
+			return child{args: []string{filepath.Join(w.dir, "goccl_allreduce"), strconv.Itoa(ranks), memory}}
+		})}})
+	}
 	return comparison{
-		turns: append(turnsOf(library{name: overTCP.Library}, []entry{goccl}), peers...),
-		head: fmt.Sprintf("goccl, %s\n%d nodes; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds",
-			versions, len(o.nodes), o.passes),
+		turns: slices.Concat(goccl(overTCP, "private"), goccl(sockets, "sockets"), peers),
+		head: fmt.Sprintf("goccl, %s\nnodes %s; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds",
+			versions, strings.Join(o.nodes, ", "), o.passes),
 		file: "peers-nodes.csv",
 		show: func(w io.Writer, rows []table.Row) { writeTables(w, rows, overTCP) },
 	}, err
@@ -56,9 +65,17 @@ func setUpNodes(ctx context.Context, o options, w workplace, stderr io.Writer) (
 // onNodes returns a launch of a program on each rank, by torch's variables.
 func (w workplace) onNodes(nodes []string, launch func(ranks int) child) func(ranks int) child {
 	return func(ranks int) child {
-		c := launch(ranks)
+		c, nodes := launch(ranks), nodesOf(nodes, ranks)
 		return child{slices.Concat([]string{filepath.Join(w.dir, "on_nodes.sh"), strings.Join(nodes, " "), strconv.Itoa(ranks)}, c.args), slices.Concat(heapKept, c.env)}
 	}
+}
+
+// nodesOf returns the nodes of so many ranks: this machine is one for each.
+func nodesOf(nodes []string, ranks int) []string {
+	if nodes[0] == thisMachine {
+		return slices.Repeat(nodes[:1], ranks)
+	}
+	return nodes
 }
 
 // openMPIOnNodes returns a launch by an mpirun on the first node, which connects ranks of different
@@ -66,8 +83,13 @@ func (w workplace) onNodes(nodes []string, launch func(ranks int) child) func(ra
 func (w workplace) openMPIOnNodes(nodes []string, launch func(ranks int) child) func(ranks int) child {
 	return func(ranks int) child {
 		c, slots, agent := launch(ranks), fmt.Sprintf(":%d", ranks/len(nodes)), filepath.Join(w.dir, "on_node.sh")
-		args := []string{agent, nodes[0], c.args[0], "-H", strings.Join(nodes, slots+",") + slots, "--bind-to", "none", "--mca", "plm_rsh_agent", agent}
-		for _, setting := range []string{"pml ob1", "btl vader,tcp,self", "btl_tcp_if_include eth0", "oob_tcp_if_include eth0"} {
+		where := []string{"-H", strings.Join(nodes, slots+",") + slots, "--mca", "plm_rsh_agent", agent}
+		settings := []string{"pml ob1", "btl vader,tcp,self", "btl_tcp_if_include eth0", "oob_tcp_if_include eth0"}
+		if nodes[0] == thisMachine {
+			where, settings = []string{"--oversubscribe"}, []string{"pml ob1", "btl tcp,self", "btl_tcp_if_include lo"}
+		}
+		args := slices.Concat([]string{agent, nodes[0], c.args[0]}, where, []string{"--bind-to", "none"})
+		for _, setting := range settings {
 			args = append(append(args, "--mca"), strings.Fields(setting)...)
 		}
 		return child{append(args, c.args[1:]...), slices.Concat(heapKept, c.env)}

@@ -35,7 +35,7 @@ func parseArguments(args []string) (a arguments, err error) {
 		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
 	}
 	var words program.Arguments
-	a.Line = words.Line(args, "MEMORY", "private", "alloc", "MAX_CALLS")
+	a.Line = words.Line(args, "MEMORY", "MAX_CALLS", "private", "alloc", "sockets")
 	a.compute = words.Time("COMPUTE_US", args[6], 0, time.Microsecond)
 	a.sizes = words.WholeNumbers("BYTES", args[7:], 0)
 	return a, words.Err

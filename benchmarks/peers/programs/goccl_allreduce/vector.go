@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"slices"
 	"time"
 
@@ -16,6 +17,9 @@ type vector struct {
 	x           []float32
 	allocated   []float32 // of Alloc, as long as the longest x; nil: every x is made for its size
 	rank, ranks int
+	conns       []net.Conn // to all other ranks, which exchange bytes instead; nil: they do not
+	bytes       []byte     // leave by these
+	arriving    []byte
 	steps       float64 // of compute before each call, on average
 	state       uint64  // of compute
 }
@@ -24,8 +28,12 @@ type vector struct {
 func (a arguments) newVector(rank int) (*vector, error) {
 	v := &vector{rank: rank, ranks: a.Ranks, state: 1}
 	var err error
-	if v.steps, err = calibrate(a.compute); err != nil || a.Form != "alloc" {
+	v.steps, err = calibrate(a.compute)
+	switch {
+	case err != nil || a.Form == "private":
 		return v, err
+	case a.Form == "sockets":
+		return v, v.connect()
 	}
 	group, err := dist.Default()
 	if err != nil {
@@ -36,11 +44,14 @@ func (a arguments) newVector(rank int) (*vector, error) {
 }
 
 func (v *vector) resize(count int) {
-	if v.allocated != nil {
+	switch {
+	case v.allocated != nil:
 		v.x = v.allocated[:count]
-		return
+	case v.conns != nil:
+		v.resizeBytes(4 * count)
+	default:
+		v.x = make([]float32, count)
 	}
-	v.x = make([]float32, count)
 }
 
 // round computes, fills the vector with the inputs of round i, runs the operation once between
@@ -54,6 +65,9 @@ func (v *vector) round(i int) (time.Duration, error) {
 }
 
 func (v *vector) operation() error {
+	if len(v.bytes) > 0 {
+		return v.exchange()
+	}
 	if len(v.x) == 0 {
 		return dist.Barrier()
 	}

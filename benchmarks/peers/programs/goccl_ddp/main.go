@@ -35,7 +35,7 @@ func parseArguments(args []string) (a arguments, err error) {
 		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
 	}
 	var words program.Arguments
-	a.Line = words.Line(args, "FORM", "views", "copies", "MAX_STEPS")
+	a.Line = words.Line(args, "FORM", "MAX_STEPS", "views", "copies")
 	a.name, a.elements = args[6], words.WholeNumbers("ELEMENTS", args[7:], 1)
 	return a, words.Err
 }

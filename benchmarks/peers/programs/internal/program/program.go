@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,7 +141,7 @@ func (a *Arguments) WholeNumbers(name string, texts []string, least int) (all []
 // Line is what the command lines of goccl_allreduce and goccl_ddp begin with.
 type Line struct {
 	Ranks int
-	Form  string // one of two words
+	Form  string // one of a few words
 	table.Contestant
 	Budget    time.Duration // for a row
 	MaxRounds int64
@@ -148,10 +149,10 @@ type Line struct {
 
 // Line returns the first six words: RANKS, the form, LIBRARY, ENTRY, BUDGET_MS, and the most
 // rounds. The form and the most rounds have names of the program's own.
-func (a *Arguments) Line(words []string, form, first, second, limit string) Line {
+func (a *Arguments) Line(words []string, form, limit string, forms ...string) Line {
 	l := Line{Ranks: a.Whole("RANKS", words[0], 1), Form: words[1], Contestant: table.Contestant{Library: words[2], Entry: words[3]}}
-	if l.Form != first && l.Form != second {
-		a.Err = errors.Join(a.Err, fmt.Errorf("%s is %q, want %s or %s", form, l.Form, first, second))
+	if !slices.Contains(forms, l.Form) {
+		a.Err = errors.Join(a.Err, fmt.Errorf("%s is %q, want %s", form, l.Form, strings.Join(forms, " or ")))
 	}
 	l.Budget = a.Time("BUDGET_MS", words[4], 0.001, time.Millisecond)
 	l.MaxRounds = int64(a.Whole(limit, words[5], 1))
