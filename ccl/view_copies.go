@@ -115,7 +115,8 @@ func (c *Call) putInput(s transport.Staging, lo int) {
 		s.PutInput(piece, 0, 0)
 	case c.engine.parts != nil:
 		c.pieceLo, c.pieceHi = lo, hi
-		c.engine.parts.PutParts(piece, c.partOfPiece)
+		toAll := collectives[c.coll].view == reduceToAll // results replace what their ranks have got
+		c.engine.parts.PutParts(piece, toAll, c.partOfPiece)
 	default:
 		lo, hi := c.partFor(c.rank, lo, hi) // no other rank reads it
 		s.PutInput(piece, min(lo, len(piece)), min(hi, len(piece)))

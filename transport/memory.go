@@ -43,8 +43,10 @@ type Staging interface {
 // less than the whole.
 type Parts interface {
 	// PutParts is PutInput of a piece of which rank reads the bytes lo to hi that part returns for
-	// it, and no others: what Input shows of the rest is undefined.
-	PutParts(piece []byte, part func(rank int) (lo, hi int))
+	// it, and no others: what Input shows of the rest is undefined. If the piece stays, the caller
+	// does not change these bytes before the second Flip from then on, or the call, has ended, and
+	// they need not be copied.
+	PutParts(piece []byte, stays bool, part func(rank int) (lo, hi int))
 }
 
 // Regions is implemented by endpoints whose ranks do not see each other's memory, but can make

@@ -294,6 +294,7 @@ func stagingParts(h *harness, n int) {
 			e := r.nextArrival()
 			e.Exposed = true
 			r.enter(e)
+			var stay []byte
 			for k := range call%3 + 1 {
 				length := piece >> ((call + k) % 5)
 				part := func(rank int) (lo, hi int) {
@@ -303,10 +304,14 @@ func stagingParts(h *harness, n int) {
 				if (call+k)%4 == 3 { // on all ranks
 					s.PutInput(input, 0, 0)
 				} else {
-					parts.PutParts(input, part)
+					parts.PutParts(input, (call+k)%2 == 1, part)
 				}
-				poison(input) // PutParts has copied its part
+				last := stay
+				if stay = input; (call+k)%4 != 1 {
+					poison(input) // it has been copied
+				}
 				r.flip()
+				poison(last)
 				lo, hi := part(r.number)
 				for q := range n {
 					if q != r.number {

@@ -17,6 +17,7 @@ type Endpoint struct {
 	resultLo, resultHi int    // of the next round
 	isInParts          bool   // its input is put in parts
 	inputs             []span // by rank: these
+	input              []byte // of the next round: the rank's, or a copy
 }
 
 func (g *group) newEndpoint() *Endpoint {
@@ -40,6 +41,7 @@ func (ep *Endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.AwaitAll(); err != nil {
 		if _, differ := errors.AsType[*transport.MismatchError](err); differ && e.Staged {
 			ep.round++ // all ranks have sent it, and in the next one they may tell each other why
+			ep.group.settle()
 		}
 		return transport.RunOwn, err
 	}

@@ -20,14 +20,13 @@ func pieceLength(longest, ranks int) int {
 // process has a copy of all halves. A rank that flips sends its input to all others, and each of
 // them the result that it has stored to its copy of that one's half.
 //
-// Packets refer to halves, whose memory does not change before they have arrived: it is used again
-// two rounds later, and a rank ends a round once it has the packets of all others, which they send
-// once they have those of the round before. Results arrive in memory of their own, because the
+// Packets refer to halves and to inputs that stay, whose memory does not change before they have
+// arrived: it is used again two rounds later, and a rank ends a round once it has the packets of
+// all others, which they send once they have those of the round before. Results arrive in memory of their own, because the
 // input may still be on its way to another rank.
 type stage struct {
 	round  interleave.Uint64
 	halves [2]pieces
-	length [2]int // of this rank's input in each half
 	result [2]span
 }
 
@@ -75,15 +74,17 @@ func (ep *Endpoint) PieceBytes() int { return ep.group.stages.pieceBytes }
 // PutInput implements transport.Staging. What lo and hi leave out is sent as well: its contents are
 // undefined.
 func (ep *Endpoint) PutInput(piece []byte, lo, hi int) {
-	half := ep.startPiece(piece)
+	half := ep.startPiece(len(piece))
 	copy(half, piece[:lo])
 	copy(half[hi:], piece[hi:])
-	ep.isInParts = false
+	ep.input, ep.isInParts = half, false
 }
 
 // PutParts implements transport.Parts.
-func (ep *Endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
-	half := ep.startPiece(piece)
+func (ep *Endpoint) PutParts(piece []byte, stays bool, part func(rank int) (lo, hi int)) {
+	if ep.input = piece; !stays {
+		ep.input = ep.startPiece(len(piece))
+	}
 	if ep.inputs == nil {
 		ep.inputs = make([]span, ep.Size())
 	}
@@ -93,16 +94,17 @@ func (ep *Endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
 			lo, hi := part(rank)
 			lo, hi = min(lo, len(piece)), min(hi, len(piece))
 			ep.inputs[rank] = span{lo, hi}
-			copy(half[lo:hi], piece[lo:hi])
+			if !stays {
+				copy(ep.input[lo:hi], piece[lo:hi])
+			}
 		}
 	}
 	ep.isInParts = true
 }
 
-// startPiece returns where a piece goes.
-func (ep *Endpoint) startPiece(piece []byte) []byte {
-	ep.group.stages.ofRank[ep.Rank()].length[(ep.round+1)&1] = len(piece)
-	return ep.group.stages.half(ep.Rank(), ep.round+1)
+// startPiece returns where the copy of a piece of n bytes goes.
+func (ep *Endpoint) startPiece(n int) []byte {
+	return ep.group.stages.half(ep.Rank(), ep.round+1)[:n]
 }
 
 func (ep *Endpoint) PutResult(lo, hi int) { ep.resultLo, ep.resultHi = lo, hi }
@@ -137,7 +139,8 @@ func (ep *Endpoint) sendRound() {
 	s := &g.stages.ofRank[g.rank]
 	lo, hi := ep.resultLo, ep.resultHi
 	ep.resultLo, ep.resultHi = 0, 0
-	half := g.stages.half(g.rank, next)
+	input := ep.input
+	ep.input = nil
 
 	g.sending.Lock()
 	defer g.sending.Unlock()
@@ -146,12 +149,12 @@ func (ep *Endpoint) sendRound() {
 			continue
 		}
 
-		in := span{0, s.length[next&1]}
+		in := span{0, len(input)}
 		if ep.isInParts && in.hi > 0 {
 			in = ep.inputs[to]
 		}
 
-		body := Body{half[in.lo:in.hi]}
+		body := Body{input[in.lo:in.hi]}
 		if lo < hi {
 			body[1] = g.stages.half(to, ep.round)[lo:hi]
 		}
@@ -161,7 +164,6 @@ func (ep *Endpoint) sendRound() {
 		}
 		g.postPacket(to, b, body)
 	}
-	s.length[(next+1)&1] = 0 // unless the rank puts another input
 	s.result[next&1] = span{lo, hi}
 	if !g.saidGoodbye.Load() { // otherwise no packet has gone, and this rank does not arrive
 		s.round.Store(next)
