@@ -88,6 +88,7 @@ func (w workplace) openMPIOnNodes(nodes []string, launch func(ranks int) child) 
 		if nodes[0] == thisMachine {
 			where, settings = []string{"--oversubscribe"}, []string{"pml ob1", "btl tcp,self", "btl_tcp_if_include lo"}
 		}
+
 		args := slices.Concat([]string{agent, nodes[0], c.args[0]}, where, []string{"--bind-to", "none"})
 		for _, setting := range settings {
 			args = append(append(args, "--mca"), strings.Fields(setting)...)

@@ -6,9 +6,9 @@
 //	goccl run -n RANKS -- ./goccl_allreduce RANKS MEMORY ...
 //
 // MEMORY is private, for vectors that each rank makes, or alloc, for vectors from
-// ccl.Alloc. The yardstick sockets moves as many bytes as the
-// all-reduce by plain connections, and reduces nothing. LIBRARY and ENTRY are copied to the rows. COMPUTE_US is how long a rank
-// computes before each call, in microseconds. 0 bytes is a barrier.
+// ccl.Alloc; or sockets, the yardstick, which moves as many bytes as the all-reduce by plain
+// connections, and reduces nothing. LIBRARY and ENTRY are copied to the rows. COMPUTE_US is how
+// long a rank computes before each call, in microseconds. 0 bytes is a barrier.
 //
 // # Model
 //

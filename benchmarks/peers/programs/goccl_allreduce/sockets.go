@@ -24,6 +24,7 @@ func (v *vector) connect() error {
 	if err != nil || len(addresses) == 0 {
 		return errors.Join(err, fmt.Errorf("MEMORY sockets: %s has no address", i.Name))
 	}
+
 	at := net.JoinHostPort(addresses[0].(*net.IPNet).IP.String(), "0")
 	listener, err := net.Listen("tcp", at)
 	if err != nil {
@@ -42,6 +43,7 @@ func (v *vector) connect() error {
 		}
 		v.conns = append(v.conns, conn)
 	}
+
 	for range all[v.rank+1:] {
 		conn, err := listener.Accept()
 		if err != nil {

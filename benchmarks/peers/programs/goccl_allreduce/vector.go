@@ -35,6 +35,7 @@ func (a arguments) newVector(rank int) (*vector, error) {
 	case a.Form == "sockets":
 		return v, v.connect()
 	}
+
 	group, err := dist.Default()
 	if err != nil {
 		return nil, err
