@@ -294,24 +294,29 @@ func stagingParts(h *harness, n int) {
 			e := r.nextArrival()
 			e.Exposed = true
 			r.enter(e)
-			var stay []byte
+
+			var last []byte
 			for k := range call%3 + 1 {
 				length := piece >> ((call + k) % 5)
 				part := func(rank int) (lo, hi int) {
 					return length * rank / n, length*(rank+1)/n + (call+k)%2*(length-length*(rank+1)/n)
 				}
 				input := bytes.Clone(data(length, r.number, call, k))
-				if (call+k)%4 == 3 { // on all ranks
+
+				switch (call + k) % 4 { // the same on all ranks
+				case 1:
+					parts.PutParts(input, true, part)
+				case 3:
 					s.PutInput(input, 0, 0)
-				} else {
-					parts.PutParts(input, (call+k)%2 == 1, part)
-				}
-				last := stay
-				if stay = input; (call+k)%4 != 1 {
 					poison(input) // it has been copied
+				default:
+					parts.PutParts(input, false, part)
+					poison(input)
 				}
 				r.flip()
-				poison(last)
+				poison(last) // it has stayed
+
+				last = input
 				lo, hi := part(r.number)
 				for q := range n {
 					if q != r.number {

@@ -22,8 +22,8 @@ func pieceLength(longest, ranks int) int {
 //
 // Packets refer to halves and to inputs that stay, whose memory does not change before they have
 // arrived: it is used again two rounds later, and a rank ends a round once it has the packets of
-// all others, which they send once they have those of the round before. Results arrive in memory of their own, because the
-// input may still be on its way to another rank.
+// all others, which they send once they have those of the round before. Results arrive in memory of
+// their own, because the input may still be on its way to another rank.
 type stage struct {
 	round  interleave.Uint64
 	halves [2]pieces
