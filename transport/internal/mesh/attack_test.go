@@ -160,3 +160,44 @@ func TestSilentMemberAtTheEnd(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 	}
 }
+
+// A connection that its dialer has given up is no link: the one of the next attempt is, in whatever order they come.
+func TestLinkOfTheLastAttempt(t *testing.T) {
+	all := configs(t, 2)
+	results := make(chan result, 1)
+	go func() {
+		m, err := Connect(bounded(t), all[0])
+		results <- result{m, 0, err}
+	}()
+
+	root := dialRoot(t, all[1])
+	defer root.Close()
+	_, err := receive(root)
+	require.NoError(t, err)
+	require.NoError(t, send(root, &message{Member: &member{Rank: 1, Size: 2, Job: all[1].Job, Build: all[1].Build}}))
+	m, err := receive(root)
+	require.NoError(t, err)
+
+	link := func(attempt uint32) net.Conn {
+		conn, err := handshake.Dial(t.Context(), root.RemoteAddr().String(), nil, handshake.Identity{Secret: secret},
+			handshake.Opening{Purpose: purposeLink, Number: attempt << laneBits, From: 1, Session: m.Table.Session})
+		require.NoError(t, err)
+		return conn
+	}
+	require.NoError(t, link(1).Close())
+	last := link(3)
+	defer last.Close()
+	require.NoError(t, link(2).Close()) // it was longer on its way
+
+	require.NoError(t, send(root, &message{Linked: true}))
+	m, err = receive(root)
+	require.NoError(t, err)
+	require.True(t, m.Ready)
+	zero := <-results
+	require.NoError(t, zero.err)
+	defer zero.Close()
+	_, err = zero.Conns[1][0].Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(last, make([]byte, 1))
+	require.NoError(t, err)
+}

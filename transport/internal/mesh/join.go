@@ -214,7 +214,7 @@ func (j *joining) link(outer context.Context, tables <-chan *table) (m *Mesh, er
 	for missing > 0 && ctx.Err() == nil {
 		select {
 		case l := <-j.links:
-			missing -= m.accept(l, t, j.Rank)
+			missing -= m.accept(l)
 		case <-ctx.Done():
 		}
 	}
@@ -224,7 +224,7 @@ func (j *joining) link(outer context.Context, tables <-chan *table) (m *Mesh, er
 
 // newMesh returns the mesh without connections.
 func (j *joining) newMesh(t *table) *Mesh {
-	m := &Mesh{PIDs: make([]int, j.Size), Conns: make([][]net.Conn, j.Size)}
+	m := &Mesh{PIDs: make([]int, j.Size), Conns: make([][]net.Conn, j.Size), session: t.Session, self: j.Rank, attempts: make([][]uint32, j.Size)}
 	for rank, member := range t.Members {
 		m.PIDs[rank] = member.PID
 		switch {
@@ -234,6 +234,7 @@ func (j *joining) newMesh(t *table) *Mesh {
 		default:
 			m.Conns[rank] = make([]net.Conn, 2)
 		}
+		m.attempts[rank] = make([]uint32, len(m.Conns[rank]))
 	}
 	return m
 }
@@ -243,9 +244,9 @@ func (j *joining) dial(ctx context.Context, t *table, rank, lane int) (net.Conn,
 	address := j.addressOf(t.Members[rank])
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	for {
+	for attempt := uint32(1); ; attempt++ {
 		conn, err := handshake.Dial(ctx, address, j.from, j.identity,
-			handshake.Opening{Purpose: purposeLink, Number: uint32(lane), From: uint32(j.Rank), To: uint32(rank), Session: t.Session})
+			handshake.Opening{Purpose: purposeLink, Number: uint32(lane) | attempt<<laneBits, From: uint32(j.Rank), To: uint32(rank), Session: t.Session})
 		if err == nil || handshake.IsFinal(err) || !sleep(ctx, longestPause) {
 			return conn, err
 		}
@@ -265,13 +266,16 @@ func (j *joining) addressOf(m *member) string {
 	return net.JoinHostPort(host, port)
 }
 
+// laneBits is how many bits of the number of a connection are its lane. The others are the attempt.
+const laneBits = 8
+
 // accept makes a connection a lane of the mesh, and returns how many lanes that adds. A rank that
-// was not answered in time dials a second time.
-func (m *Mesh) accept(l link, t *table, self int) (added int) {
-	o := l.opening
-	if rank := int(o.From); o.Session == t.Session && rank > self && rank < len(m.Conns) && int(o.Number) < len(m.Conns[rank]) {
-		before := m.Conns[rank][o.Number]
-		m.Conns[rank][o.Number] = l.Conn
+// was not answered in time dials again, and has given up its connection of before.
+func (m *Mesh) accept(l link) (added int) {
+	rank, lane, attempt := int(l.opening.From), int(l.opening.Number&(1<<laneBits-1)), l.opening.Number>>laneBits
+	if l.opening.Session == m.session && rank > m.self && rank < len(m.Conns) && lane < len(m.Conns[rank]) && attempt > m.attempts[rank][lane] {
+		before := m.Conns[rank][lane]
+		m.Conns[rank][lane], m.attempts[rank][lane] = l.Conn, attempt
 		if before == nil {
 			return 1
 		}

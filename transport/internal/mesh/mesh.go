@@ -20,6 +20,10 @@ type Mesh struct {
 	// Conns are the connections to each rank; nil for this rank. There are two to one of another node
 	// (by the second, hosts see whether the other one is there), else one.
 	Conns [][]net.Conn
+
+	session  [16]byte
+	self     int
+	attempts [][]uint32 // by which others have dialed each connection, from 1
 }
 
 // Close closes all connections.
@@ -140,8 +144,12 @@ func (j *joining) connect(ctx context.Context) (m *Mesh, err error) {
 	}
 	for {
 		select {
-		case l := <-j.links: // of a rank that has failed
-			_ = l.Close()
+		case l := <-j.links: // of a rank that has failed, or has dialed again
+			if m != nil {
+				m.accept(l)
+			} else {
+				_ = l.Close()
+			}
 		default:
 			return m, err
 		}
