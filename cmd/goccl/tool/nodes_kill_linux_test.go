@@ -291,6 +291,9 @@ func (c *soakCluster) run(j *soakJob, later time.Duration) (faults []string) {
 		for strings.Count(n.out.String(), "] "+j.moment+"\n") < soakRanks {
 			select {
 			case <-limit:
+				for _, n := range c.nodes { // otherwise they run beside the next job
+					n.kill()
+				}
 				return []string{"the ranks do not start"}
 			case <-time.After(5 * time.Millisecond):
 			}

@@ -234,6 +234,7 @@ func (j *joining) newMesh(t *table) *Mesh {
 		default:
 			m.Conns[rank] = make([]net.Conn, 2)
 		}
+
 		m.attempts[rank] = make([]uint32, len(m.Conns[rank]))
 	}
 	return m
