@@ -413,6 +413,9 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 		out.Cause = l.engine.failures.cause(f)
 		out.Text = out.Cause.Error()
 	}
+	if out.Kind != transport.FailureAborted {
+		out.Text = l.kernel.engine.failures.cause(&out).Error() // ranks have other numbers in the level
+	}
 	return &out
 }
 

@@ -263,6 +263,33 @@ func TestTwoLevelAbort(t *testing.T) {
 	}
 }
 
+// A leader that dies in the middle of a call has its number in the whole group also in the text of the failure, which ranks get whose
+// leader dies before it has passed on the failure itself.
+func TestTwoLevelDeath(t *testing.T) {
+	eps := packet.OnNodes(t, []int{0, 0, 1, 1})
+	g := preferring(t, time.Minute, eps)
+	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+	gates.Store(int64(5003), stop) // the input of rank 3, which its leader reduces
+	defer gates.Delete(int64(5003))
+	wait := stop.openOnceAllFailed(t, g)
+	go func() {
+		<-stop.inside
+		packet.NoticeDeath(eps[0], 2)
+	}()
+	errs := each(4, func(rank int) error {
+		x := make([]int64, 100)
+		x[0] = int64(5000 + rank)
+		return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
+	})
+	wait()
+	for rank, err := range errs {
+		lost, ok := errors.AsType[*transport.PeerLostError](err)
+		require.True(t, ok, "rank %d: %v", rank, err)
+		require.Equal(t, 2, lost.Rank)
+	}
+	require.Regexp(t, "^peer lost: rank 2 ", eps[0].Failure().Text)
+}
+
 // A rank that is stopped in the middle of a call is named after the timeout, on all nodes.
 func TestTwoLevelStuck(t *testing.T) {
 	t.Parallel()
