@@ -436,7 +436,9 @@ type nextPart struct{ *naive }
 
 func (ep nextPart) Staging() transport.Staging { return ep }
 
-func (ep nextPart) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
+var _ transport.Parts = nextPart{}
+
+func (ep nextPart) PutParts(piece []byte, _ bool, part func(rank int) (lo, hi int)) {
 	sent := make([]byte, len(piece))
 	for rank := range ep.n {
 		lo, hi := part((rank + 1) % ep.n)

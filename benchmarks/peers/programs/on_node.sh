@@ -5,5 +5,5 @@
 while [ "${1#-}" != "$1" ]; do shift; done
 node=$1
 shift
-test "$node" != lo || exec sh -c "$*"
+test "$node" != lo || exec /bin/sh -c "$*"
 exec ip netns exec "$node" unshare --uts sh -c 'hostname "$0"; mount -t tmpfs tmpfs /dev/shm; eval "$1"' "$node" "$*"
