@@ -30,7 +30,7 @@ func (v *vector) connect() error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 
 	all, err := dist.AllGatherObject(listener.Addr().String())
 	if err != nil {
