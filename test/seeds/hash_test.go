@@ -19,7 +19,7 @@ var hashes = map[string]uint64{
 	"training":   0x16dcc53ebfed51da,
 	"processes":  0xa47de10b5d778cbb,
 	"bugs":       0xf380d7931b2eb0fe,
-	"packets":    0x0dae2e49b1933138,
+	"packets":    0xb9117d43b509fb53,
 }
 
 const hashed = 25
