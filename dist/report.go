@@ -134,7 +134,7 @@ func reportInit(err error) {
 // The ranks are global, and nil if the error numbers them as a subgroup does and it is not known
 // which these are.
 func causeOf(rank int, err error) (cause failure.Kind, ranks []int) {
-	err = failure.WithoutCauses(err)
+	err = failure.WithoutContextCauses(err)
 	group := interface{ JobRanks() []int }(nil) // of a group that could not be set up
 	failed, inCall := errors.AsType[*CollectiveFailedError](err)
 	switch {

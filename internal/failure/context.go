@@ -21,9 +21,9 @@ func WithoutCause(err error) error {
 	return err
 }
 
-// WithoutCauses returns err, in which errors.As does not find the causes of contexts that have
+// WithoutContextCauses returns err, in which errors.As does not find the causes of contexts that have
 // ended (see transport.ContextError). These may be errors of another group, with ranks of that.
-func WithoutCauses(err error) error {
+func WithoutContextCauses(err error) error {
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // one level at a time
 	case interface{ WithoutCause() error }:
@@ -37,7 +37,7 @@ func WithoutCauses(err error) error {
 	}
 
 	for i := range inner {
-		inner[i] = WithoutCauses(inner[i])
+		inner[i] = WithoutContextCauses(inner[i])
 	}
 	return &pruned{err, inner}
 }

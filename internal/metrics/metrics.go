@@ -48,22 +48,16 @@ type adder func(value float64, labels ...string)
 
 // Metrics are all metrics, in the order in which they are written.
 var Metrics = []Metric{
-	ofCalls("goccl_calls_total", "Calls that have ended, those that have failed too.",
-		func(c flight.Counter) float64 { return float64(c.Calls) }),
-	ofCalls("goccl_failures_total", "Calls that have failed.",
-		func(c flight.Counter) float64 { return float64(c.Failures) }),
-	ofCalls("goccl_call_bytes_total", "Bytes of the inputs or outputs of calls, whichever are more.",
-		func(c flight.Counter) float64 { return float64(c.Bytes) }),
-	ofCalls("goccl_call_seconds_total", "Time in calls.",
+	ofCounters("goccl_calls_total", "Calls that have ended, those that have failed too.", "collective", ended),
+	ofCounters("goccl_failures_total", "Calls that have failed.", "collective", failures),
+	ofCounters("goccl_call_bytes_total", "Bytes of the inputs or outputs of calls, whichever are more.", "collective", transferred),
+	ofCounters("goccl_call_seconds_total", "Time in calls.", "collective",
 		func(c flight.Counter) float64 { return c.Duration.Seconds() }),
-	ofCalls("goccl_waiting_seconds_total", "Time in calls in which the rank waited for others.",
+	ofCounters("goccl_waiting_seconds_total", "Time in calls in which the rank waited for others.", "collective",
 		func(c flight.Counter) float64 { return c.Waiting.Seconds() }),
-	ofMessages("goccl_messages_total", "Messages that have ended, those that have failed too.",
-		func(c flight.Counter) float64 { return float64(c.Calls) }),
-	ofMessages("goccl_message_failures_total", "Messages that have failed.",
-		func(c flight.Counter) float64 { return float64(c.Failures) }),
-	ofMessages("goccl_message_bytes_total", "Bytes of messages that have not failed.",
-		func(c flight.Counter) float64 { return float64(c.Bytes) }),
+	ofCounters("goccl_messages_total", "Messages that have ended, those that have failed too.", "direction", ended),
+	ofCounters("goccl_message_failures_total", "Messages that have failed.", "direction", failures),
+	ofCounters("goccl_message_bytes_total", "Bytes of messages that have not failed.", "direction", transferred),
 	{"goccl_waiting_caused_ratio", "gauge", "Share of the time of the other ranks that they waited for this rank, on average, in the last minute.", func(j *Job, add adder) {
 		for rank, l := range j.Waiting.Of {
 			add(l.Ratio, "rank", strconv.Itoa(rank))
@@ -91,17 +85,12 @@ var Metrics = []Metric{
 	}},
 }
 
-// ofCalls returns a counter of the calls of each rank, by group and collective.
-func ofCalls(name, help string, value func(flight.Counter) float64) Metric {
-	return ofCounters(name, help, "collective", value)
-}
+func ended(c flight.Counter) float64       { return float64(c.Calls) }
+func failures(c flight.Counter) float64    { return float64(c.Failures) }
+func transferred(c flight.Counter) float64 { return float64(c.Bytes) }
 
-// ofMessages returns a counter of the messages of each rank, by group and direction.
-func ofMessages(name, help string, value func(flight.Counter) float64) Metric {
-	return ofCounters(name, help, "direction", value)
-}
-
-// ofCounters returns a counter of what has a label of this name.
+// ofCounters returns a counter by rank, group and label: of calls, by their collective, or of
+// messages, by their direction.
 func ofCounters(name, help, label string, value func(flight.Counter) float64) Metric {
 	return Metric{name, "counter", help, func(j *Job, add adder) {
 		for _, r := range j.Ranks {
