@@ -31,13 +31,17 @@ func init() {
 			select {}
 		}
 	}
-	// Rank 1 fails; rank 0 does not end before an interrupt.
-	programs["slow to end"] = func([]string) {
+	// Rank 0 does not end before an interrupt; rank 1 fails once rank 0 takes signals: both wait at a gate.
+	programs["slow to end"] = func(args []string) {
 		if os.Getenv("RANK") == "1" {
+			waitForFile(args[0])
 			os.Exit(3)
 		}
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
+		if gate, err := os.Open(args[0]); err == nil {
+			gate.Close()
+		}
 		for s := range asked {
 			fmt.Println("got", s)
 			if s == syscall.SIGINT {
@@ -196,7 +200,8 @@ func TestEndBeforeRestart(t *testing.T) {
 
 // A signal that comes while a job that has failed ends is no wish for a restart.
 func TestInterruptedWhileItEnds(t *testing.T) {
-	job := testJob(2, "slow to end")
+	fifo, _ := gate(t)
+	job := testJob(2, "slow to end", fifo)
 	signals, ended := make(chan os.Signal), make(chan error)
 	out := screen.New()
 	job.Stdout, job.Signals = out, signals
