@@ -21,8 +21,9 @@ func WithoutCause(err error) error {
 	return err
 }
 
-// WithoutContextCauses returns err, in which errors.As does not find the causes of contexts that have
-// ended (see transport.ContextError). These may be errors of another group, with ranks of that.
+// WithoutContextCauses returns err, in which errors.As does not find the causes of contexts that
+// have ended (see transport.ContextError). These may be errors of another group, with ranks of
+// that.
 func WithoutContextCauses(err error) error {
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // one level at a time

@@ -331,7 +331,7 @@ func init() {
 	// Ranks make calls of two groups that the others do not make.
 	programs["differs"] = func(args []string) {
 		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
-			if err := dist.InitProcessGroup("ccl", dist.WithTimeout(time.Second)); err != nil {
+			if err := dist.InitProcessGroup("ccl", dist.WithTimeout(3*time.Second)); err != nil {
 				return err
 			}
 			first, err := reducer(3)

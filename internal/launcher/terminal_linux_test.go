@@ -30,11 +30,11 @@ func init() {
 	// The others wait for rank 0, which waits for input.
 	programs["reads"] = func([]string) {
 		log.Fatal(dist.Spawn(func(_ context.Context, rank int) error {
-			err := dist.InitProcessGroup("ccl", dist.WithTimeout(300*time.Millisecond))
+			err := dist.InitProcessGroup("ccl")
 			if err == nil && rank == 0 {
 				_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 			}
-			return errors.Join(err, dist.Barrier())
+			return errors.Join(err, dist.Barrier(dist.WithCallTimeout(300*time.Millisecond)))
 		}))
 	}
 	// Runs one of the programs in the background of its terminal.
