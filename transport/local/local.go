@@ -49,17 +49,13 @@ func newGroup(ranks int, parked bool, cores int, onLeave func()) []transport.End
 		claimed:   make([]paddedWord, ranks),
 		callBoxes: make(mailboxes, ranks),
 		p2pBoxes:  make(mailboxes, ranks),
-		causes: causes{
-			failures: make([]interleave.Pointer[transport.Failure], ranks),
-			reasons:  make([][2]interleave.Pointer[reason], ranks),
-		},
 	}
 
 	states := make([]*groupsync.State, ranks)
 	for i := range states {
 		states[i] = new(groupsync.State)
 	}
-	g.Group = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, groupsync.NewGoroutines(ranks))
+	g.Group = groupsync.NewGroup(states, new(groupsync.Words), groupsync.NewCauses(ranks), groupsync.NewGoroutines(ranks))
 
 	var slots groupsync.Slots // parked groups have none
 	if !g.parked {
@@ -103,7 +99,6 @@ type group struct {
 	parked    bool
 	cores     int
 	onLeave   func()
-	causes    causes
 	handles   []handle
 	callBoxes mailboxes            // messages of calls
 	p2pBoxes  mailboxes            // P2P messages
@@ -120,40 +115,6 @@ type handle struct {
 	send, recv []byte
 	displs     []int
 	_          [128 - 72]byte
-}
-
-// causes implements groupsync.Causes.
-type causes struct {
-	failures []interleave.Pointer[transport.Failure]
-	// reasons are by rank: why it rejected the first of the calls that it has rejected in a row, and
-	// why the latest.
-	reasons [][2]interleave.Pointer[reason]
-}
-
-// reason is why a rank rejected call seq. It is immutable.
-type reason struct {
-	seq uint64
-	why string
-}
-
-func (c *causes) Store(rank int, f *transport.Failure) { c.failures[rank].Store(f) }
-func (c *causes) Load(rank int) *transport.Failure     { return c.failures[rank].Load() }
-
-func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
-	r := &c.reasons[rank][1]
-	if first {
-		r = &c.reasons[rank][0]
-	}
-	r.Store(&reason{seq, why})
-}
-
-func (c *causes) LoadReason(rank int, seq uint64) string {
-	for i := range c.reasons[rank] {
-		if r := c.reasons[rank][i].Load(); r != nil && r.seq == seq {
-			return r.why
-		}
-	}
-	return ""
 }
 
 // endpoint implements transport.Endpoint.

@@ -32,7 +32,11 @@ func newNode(a arena, g Geometry, ranks int, rest groupsync.Rest) *node {
 			n.slots[i][p] = a.bytes(n.layout.payloads+(2*i+p)*n.layout.payload, g.Payload)
 		}
 	}
-	n.group = groupsync.NewGroup(n.states(), at[groupsync.Words](a, n.layout.words), records{a, n.layout}, rest)
+	var causes groupsync.Causes = records{a, n.layout}
+	if _, ok := rest.(groupsync.Processes); !ok {
+		causes = groupsync.NewCauses(ranks) // a record is no place for several goroutines
+	}
+	n.group = groupsync.NewGroup(n.states(), at[groupsync.Words](a, n.layout.words), causes, rest)
 	return n
 }
 

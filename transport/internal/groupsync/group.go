@@ -1,10 +1,6 @@
 package groupsync
 
-import (
-	"context"
-
-	"github.com/goccl/goccl/transport"
-)
+import "context"
 
 // Group is one process's handle on the shared state of a group of ranks.
 type Group struct {
@@ -15,22 +11,6 @@ type Group struct {
 
 	processes Processes // rest if the ranks are processes, otherwise nil
 	remote    Remote    // rest if the ranks share no memory, otherwise nil
-}
-
-// Causes stores the ranks' failures and their reasons for rejecting calls. Each rank has its
-// own slot for a failure, which it fills before it tries to make the failure the group's.
-type Causes interface {
-	// Store stores rank's failure.
-	Store(rank int, f *transport.Failure)
-	// Load returns rank's failure.
-	Load(rank int) *transport.Failure
-	// StoreReason stores why rank rejects call seq. It replaces the reason for rank's latest
-	// rejected call. If the call is the first of a run, it replaces the reasons of the
-	// previous run. It does not touch failures.
-	StoreReason(rank int, seq uint64, first bool, why string)
-	// LoadReason returns why rank rejected call seq, or "" if the reason has been replaced.
-	// The rank may write another reason at the same time.
-	LoadReason(rank int, seq uint64) string
 }
 
 // Rest puts ranks to sleep and wakes them. A group of R ranks has 2R sleepers: sleeper r is
