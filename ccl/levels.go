@@ -62,10 +62,11 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 	if passed, ok := errors.AsType[*transport.AbortedError](err); ok && passed.Cause != nil { // another rank gave up
 		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
 	}
-	if recorded := c.engine.ep.Fail(f); recorded != f || f.By != c.engine.rank { // perhaps its own, before it began
-		return c.engine.failures.cause(recorded)
+	recorded, me := c.engine.ep.Fail(f), c.engine.rank
+	if isText := recorded.Kind == f.Kind && recorded.Cause == nil; f.By == me && recorded.By == me && (recorded == f || isText) {
+		return err // the rank's own, of which others may have got the text and told it first
 	}
-	return err
+	return c.engine.failures.cause(recorded) // perhaps its own, before it began
 }
 
 func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) error {
