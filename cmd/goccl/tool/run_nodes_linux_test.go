@@ -56,7 +56,11 @@ func TestTwoNodes(t *testing.T) {
 	endpoint := freeEndpoint(t)
 	report := filepath.Join(t.TempDir(), "report.json")
 	t.Setenv("GOCCL_SECRET", "none")
-	script := `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE"; test $RANK != 2 || { echo "out of luck" >&2; exit 5; }; sleep 60`
+	told := filepath.Join(t.TempDir(), "told")
+	script := `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE"
+	test $RANK != 1 || touch ` + told + `
+	test $RANK != 2 || { until test -e ` + told + `; do sleep 0.01; done; echo "out of luck" >&2; exit 5; }
+	sleep 60`
 	args := func(node string) []string {
 		return []string{"run", "--nnodes", "2", "--node-rank", node, "--rdzv-endpoint", endpoint, "--report", report, "-n", "2", "/bin/sh", "-c", script}
 	}
