@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/cgroup"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // shortages are what the control groups had counted before the job, by file.
@@ -171,9 +172,7 @@ func (r Rank) isKilled() bool {
 // ranks run there may be no room for more, which would crash this process. It returns an error if
 // there is none for the least that the job needs.
 func reserveThreads(ranks int) error {
-	const others, ofProcess = 4, 6 // threads
-	threads := ranks + others      // one waits for each rank
-	needed := threads + (ranks+1)*ofProcess
+	threads, needed := ranks+launchenv.LauncherThreads, launchenv.LeastProcesses(ranks)
 	if free := cgroup.ProcessesFree(""); free.File != "" && free.Value < float64(needed) {
 		return fmt.Errorf("the control group allows %.0f more processes and threads (%s): %d ranks and their launcher need %d",
 			free.Value, free.File, ranks, needed)

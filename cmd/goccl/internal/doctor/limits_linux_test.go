@@ -86,8 +86,11 @@ func TestLimits(t *testing.T) {
 	f := limits(root, 4)
 	require.Equal(t, OK, f.Verdict)
 	require.Contains(t, f.Says, "more threads 60 (/sys/fs/cgroup/a/pids.max)")
-	f = limits(root, 5)
+	f = limits(root, 7) // goccl run starts as many, and no more
+	require.Equal(t, Note, f.Verdict)
+	require.Equal(t, "raise /sys/fs/cgroup/a/pids.max: 7 ranks need 59 at once, and soon 90", f.Do)
+	f = limits(root, 8)
 	require.Equal(t, Problem, f.Verdict)
-	require.Equal(t, "raise /sys/fs/cgroup/a/pids.max: 5 ranks need 70", f.Do)
+	require.Equal(t, "raise /sys/fs/cgroup/a/pids.max: 8 ranks need 100", f.Do)
 	require.Contains(t, limits(t.TempDir(), 2).Says, "more threads unlimited (pids.max)")
 }
