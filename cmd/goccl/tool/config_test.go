@@ -83,8 +83,8 @@ func TestConfigCheckOfNamedFiles(t *testing.T) {
 	require.Equal(t, "standard input: cannot read the configuration: it is torn\n", checked.String())
 }
 
-// A file where a command takes none, and files where it takes one, are mistakes that say what to write.
-func TestFilesWhereNoneAreTaken(t *testing.T) {
+// Mistakes in the command line say what to write, such as a file where a command takes none.
+func TestMistakesSayWhatToWrite(t *testing.T) {
 	alone(t)
 	writeFile(t, "a.yaml", oneRule)
 	writeFile(t, "b,c.yaml", oneRule)
@@ -95,7 +95,13 @@ func TestFilesWhereNoneAreTaken(t *testing.T) {
 		{"explain --config a.yaml --config b.yaml", "--config names several files, and this command shows one: goccl config check checks several"},
 		{"config a.yaml", "unexpected argument a.yaml: did you mean goccl config check a.yaml?\n"},
 		{"config chekc", "unexpected argument chekc, did you mean \"check\"?\n"},
-		{"inspect a b", "unexpected argument b\n"},
+		{"inspect a b", "unexpected argument b; goccl inspect --help shows what it takes\n"},
+		{"config check --nosuch", "unknown flag --nosuch; goccl config check --help shows what it takes\n"},
+		{"explain allreduce", "unexpected argument allreduce; goccl explain --help shows what it takes\n"},
+		{"nosuch", "unexpected argument nosuch; commands: bench, config, doctor, explain, help, inspect, run\n"},
+		{"rnu", "unexpected argument rnu, did you mean \"run\"?\n"},
+		{"-n 2 a.yaml", "unknown flag -n; commands: bench, "},
+		{"./a.yaml", "unexpected argument ./a.yaml: did you mean goccl run -n 4 ./a.yaml? commands: bench, "},
 	} {
 		var out, errs bytes.Buffer
 		require.Equal(t, 2, run(context.Background(), strings.Fields(c.args), &out, &errs), c.args)

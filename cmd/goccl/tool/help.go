@@ -2,7 +2,6 @@ package tool
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -19,11 +18,7 @@ func (c *helpCommand) Run(call *kong.Context) error {
 		err = of.Error
 	}
 	if err != nil {
-		var names []string
-		for _, command := range call.Model.Children {
-			names = append(names, command.Name)
-		}
-		return usageError{fmt.Errorf("%w; commands: %s", err, strings.Join(names, ", "))}
+		return usageError{fmt.Errorf("%w; %s", err, commands(call))}
 	}
 	return of.PrintUsage(false)
 }

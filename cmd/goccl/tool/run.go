@@ -119,7 +119,7 @@ func (c *runCommand) Validate() error {
 		return c.checkHosts()
 	// What goccl run needs.
 	case c.Ranks == nil:
-		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
+		return errors.New("-n is missing: give the number of ranks before the program, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
 		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, config.MaxRanks)
 	case len(program) == 0 || program[0] == "":
@@ -177,18 +177,28 @@ func (c *runCommand) program() []string {
 
 // hinted returns the error of a program that cannot be started, with what was probably meant.
 func (c *runCommand) hinted(err error) error {
-	name := c.program()[0]
+	name, source := c.program()[0], ""
+	if sources, _ := filepath.Glob(filepath.Join(name, "*.go")); sources != nil {
+		source = name
+	}
+	if filepath.Ext(name) == ".go" {
+		source = filepath.Dir(name)
+	}
+
 	switch {
 	case launcher.Pinning(c.Pin) == launcher.PinOn && (name == "on" || name == "off"):
 		return fmt.Errorf("%w (did you mean --pin=%s?)", err, name)
-	case filepath.Ext(name) == ".go":
-		dir := filepath.ToSlash(filepath.Dir(name))
-		if !filepath.IsAbs(name) && dir != "." {
-			dir = "./" + strings.TrimPrefix(dir, "./")
-		}
-		return fmt.Errorf("%w: it is Go source; goccl run -n %d -- go run %s builds and starts it", err, *c.Ranks, dir)
+	case len(c.program()) == 1 && strings.Contains(name, " "):
+		return fmt.Errorf("%w: without quotes the rest are its arguments", err)
+	case source == "":
+		return err
 	}
-	return err
+
+	dir := filepath.ToSlash(filepath.Clean(source))
+	if !filepath.IsAbs(source) && dir != "." {
+		dir = "./" + dir
+	}
+	return fmt.Errorf("%w: it is Go source; goccl run -n %d -- go run %s builds and starts it", err, *c.Ranks, dir)
 }
 
 // Run starts the ranks, and returns when all have ended. It shows its error itself.

@@ -83,6 +83,7 @@ func TestRunHints(t *testing.T) {
 	for line, want := range map[string]string{
 		"-n 2 --pin off ./p":    "(did you mean --pin=off?)",
 		"-n 2 two/main.go":      "it is Go source; goccl run -n 2 -- go run ./two builds and starts it",
+		"-n 2 ./two":            "it is Go source; goccl run -n 2 -- go run ./two builds and starts it",
 		"-n 2 -x A=1 true":      "--env sets a variable, as in goccl run --env A=1",
 		"-n 2 --timeout 5 true": "as in goccl run --env GOCCL_TIMEOUT=5",
 	} {
@@ -90,6 +91,9 @@ func TestRunHints(t *testing.T) {
 		require.Contains(t, []int{2, 126, 127}, ended(t, c.Run()), line)
 		require.Contains(t, stderr.String(), want)
 	}
+	c, stderr := program(t, "run", "-n", "2", "./two --lr 0.1")
+	require.Equal(t, 127, ended(t, c.Run()))
+	require.Contains(t, stderr.String(), "./two --lr 0.1: there is no such program: without quotes the rest are its arguments\n")
 }
 
 // Pinning is wanted, not wanted, or left to the tool.
@@ -152,7 +156,7 @@ func TestTeeFlag(t *testing.T) {
 // Invalid flags have the exit status of shells and launchers.
 func TestRunUsage(t *testing.T) {
 	for line, want := range map[string]string{
-		"true":                         "-n is missing: give the number of ranks, as in goccl run -n 4 ./train",
+		"true":                         "-n is missing: give the number of ranks before the program, as in goccl run -n 4 ./train",
 		"-n 4":                         "the program is missing, as in goccl run -n 4 ./train",
 		"-n 4 --":                      "the program is missing, as in goccl run -n 4 ./train",
 		"-n 0 true":                    "-n 0: from 1 to 65536 ranks are possible",

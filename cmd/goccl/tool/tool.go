@@ -100,19 +100,40 @@ func newParser(options ...kong.Option) *kong.Kong {
 		kong.Description("Collective communication for Go: the tool."))...)
 }
 
-// withMeant returns a mistake in the command line, with what was probably meant: the name of a file
-// where a command takes none.
+// withMeant returns a mistake in the command line, with what was probably meant, or where to look.
 func withMeant(mistake *kong.ParseError) error {
-	file, unexpected := strings.CutPrefix(mistake.Error(), "unexpected argument ")
-	if of := mistake.Context.Selected(); of != nil && unexpected && !strings.Contains(file, "did you mean") {
-		switch file, _, _ = strings.Cut(file, ","); of.Name {
-		case "explain":
-			return fmt.Errorf("%w: name one configuration file by its flag, as in goccl explain --config %s", mistake, file)
-		case "config":
-			return fmt.Errorf("%w: did you mean goccl config check %s?", mistake, file)
-		}
+	text, guess, _ := strings.Cut(mistake.Error(), ", did you mean ")
+	argument, isArgument := strings.CutPrefix(text, "unexpected argument ")
+	isGuessed := guess != "" && guess != `"-h"?` // a letter is near each other one
+	if isGuessed || !isArgument && !strings.HasPrefix(text, "unknown flag ") {
+		return mistake
 	}
-	return mistake
+
+	of := mistake.Context.Selected()
+	argument, _, _ = strings.Cut(argument, ",")
+	_, err := os.Stat(argument)
+	isFile := isArgument && err == nil
+
+	switch {
+	case of == nil && isFile:
+		return fmt.Errorf("%s: did you mean goccl run -n 4 %s? %s", text, argument, commands(mistake.Context))
+	case of == nil:
+		return fmt.Errorf("%s; %s", text, commands(mistake.Context))
+	case isFile && of.Name == "explain":
+		return fmt.Errorf("%s: name one configuration file by its flag, as in goccl explain --config %s", text, argument)
+	case isFile && of.Name == "config":
+		return fmt.Errorf("%s: did you mean goccl config check %s?", text, argument)
+	}
+	return fmt.Errorf("%s; goccl %s --help shows what it takes", text, of.Path())
+}
+
+// commands lists the commands.
+func commands(c *kong.Context) string {
+	var names []string
+	for _, command := range c.Model.Children {
+		names = append(names, command.Name)
+	}
+	return "commands: " + strings.Join(names, ", ")
 }
 
 // usageError is a mistake in the command line.
