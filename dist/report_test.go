@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -232,12 +233,16 @@ func TestMessageReports(t *testing.T) {
 	}{{true, recv}, {false, recv}, {true, irecv}, {false, irecv}} {
 		n := newNode(t)
 		over := make(chan struct{})
+		var idle sync.WaitGroup
+		idle.Add(2)
 		wait := n.others(t, func(_ *ccl.Communicator, err error) {
 			assert.NoError(t, err)
+			idle.Done()
 			<-over
 		})
 		require.Error(t, spawn(t, initialised(func(context.Context, int) error {
 			defer close(over)
+			idle.Wait() // a millisecond later they could still be in InitProcessGroup, and wait there for each other
 			err := c.receive()
 			assert.ErrorContains(t, err, read().Message)
 			if c.hides {

@@ -69,18 +69,7 @@ func isAwake(waitOn *interleave.Uint64, rest Rest, sleeper int) bool {
 // A member that was stopped may have been served without having looked, and in a circle it could
 // perhaps serve another member. It stays awake, and followWaits returns it.
 func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func(who int) bool) int {
-	var chain []int
-	end := peer // of a circle
-	for who := peer; who != r.rank && !slices.Contains(chain, who); {
-		on := waitsFor(waitOn(who), r.Size())
-		if on < 0 || on == who { // it waits for its own message
-			end = who
-			break
-		}
-		chain = append(chain, who)
-		who = on
-	}
-
+	chain, end := r.chainFrom(peer, waitOn)
 	if r.group.processes == nil { // whoever was stopped after it took its token leaves this one
 		for _, who := range chain {
 			r.group.rest.Wake(who)
@@ -89,14 +78,30 @@ func (r *Member) followWaits(peer int, waitOn func(who int) uint64, isAwake func
 	}
 	isAsleep := func(who int) bool { return !isAwake(who) }
 	stopped := slices.DeleteFunc(chain, isAsleep)
-	for i := 0; i < wakeTries && len(stopped) > 0; i++ {
+	if len(stopped) == 0 {
+		return end
+	}
+	for range wakeTries {
 		interleave.Sleep(wakeTime) // their own tickers may have woken them just now
-		stopped = slices.DeleteFunc(stopped, isAsleep)
+		if stopped = slices.DeleteFunc(stopped, isAsleep); len(stopped) == 0 {
+			_, end = r.chainFrom(peer, waitOn) // they have gone on, perhaps to no wait at all
+			return end
+		}
 	}
-	if len(stopped) > 0 {
-		return stopped[0]
+	return stopped[0]
+}
+
+// chainFrom returns the chain of waits from peer up to this rank, and the rank at its end.
+func (r *Member) chainFrom(peer int, waitOn func(who int) uint64) (chain []int, end int) {
+	for who := peer; who != r.rank && !slices.Contains(chain, who); {
+		on := waitsFor(waitOn(who), r.Size())
+		if on < 0 || on == who { // it waits for its own message
+			return chain, who
+		}
+		chain = append(chain, who)
+		who = on
 	}
-	return end
+	return chain, peer // of a circle
 }
 
 // wakeTime is the longest time that a process takes to run after it was woken, unless it is

@@ -61,6 +61,11 @@ func TestBehind(t *testing.T) {
 	if got := NewMember(NewGroup(woken, new(Words), noCauses{}, drowsy{1: 3}), 0, nil, false).FindStuck(1); got != 2 {
 		t.Errorf("blames rank %d, want 2", got)
 	}
+	// If it was woken because it is served, it waits for nobody any more.
+	woken[1].waitOn.Store(2 + 1)
+	if got := NewMember(NewGroup(woken, new(Words), noCauses{}, served{drowsy{1: 3}, woken[1]}), 0, nil, false).FindStuck(1); got != 1 {
+		t.Errorf("blames rank %d, want 1", got)
+	}
 	// An invalid word ends the chain.
 	states := []*State{new(State), new(State)}
 	states[1].waitOn.Store(anyRank)
@@ -101,6 +106,20 @@ func (d drowsy) LostCore(int)                    {}
 func (d drowsy) IsAsleep(sleeper int) bool {
 	d[sleeper]--
 	return d[sleeper] < 0
+}
+
+// served simulates processes that were woken and go on, one of them from a wait.
+type served struct {
+	drowsy
+	state *State
+}
+
+func (s served) IsAsleep(sleeper int) bool {
+	isAsleep := s.drowsy.IsAsleep(sleeper)
+	if isAsleep {
+		s.state.waitOn.Store(0)
+	}
+	return isAsleep
 }
 
 // nothing is the Served of a group without P2P messages.
