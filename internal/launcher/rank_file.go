@@ -30,6 +30,9 @@ func (f *rankFile) write(p []byte) (err error) {
 	for len(p) > 0 {
 		part, isFull := f.next(p)
 		n, failed := f.Write(part)
+		if path, ok := errors.AsType[*fs.PathError](failed); ok {
+			path.Path = f.name // it may have been opened by another
+		}
 		if f.size += int64(n); isFull {
 			failed = cmp.Or(failed, f.replace())
 		}

@@ -44,7 +44,6 @@ func TestFullFiles(t *testing.T) {
 	file, err := newFile(filepath.Join(dir, "f"))
 	require.NoError(t, err)
 	f := &rankFile{File: file, name: file.Name(), most: 10}
-	defer func() { require.NoError(t, f.Close()) }()
 	for i := range 9 {
 		require.NoError(t, f.write(fmt.Appendf(nil, "line %d", i)))
 		require.NoError(t, f.write([]byte(" ends\nnext")))
@@ -60,6 +59,10 @@ func TestFullFiles(t *testing.T) {
 		require.NoError(t, f.write([]byte(long)))
 	}
 	require.Equal(t, []int{maxLine, 2*maxLine + len("next\n")}, []int{len(contents(t, dir)["f"]), len(contents(t, dir)["f.1"])})
+
+	// An error names the file by the name that it has.
+	require.NoError(t, f.Close())
+	require.ErrorContains(t, f.write([]byte("x")), "write "+filepath.Join(dir, "f")+": ")
 }
 
 // Where no new file can be made, the old one is written on.
