@@ -149,30 +149,3 @@ func TestNilContext(t *testing.T) {
 		}
 	}
 }
-
-// A context that ends when all ranks have written or read, and agree on it, no longer fails Save and
-// Load on its rank: the others may have changed their parameters by then.
-func TestContextEndsInAgreement(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "c")
-	for _, isLoad := range []bool{false, true} {
-		ctx, cancel := context.WithCancel(bg)
-		ddp.SetBeforeAgreement(cancel)
-		all(t, 2, func(rank int) error {
-			r, err := ddp.New(bg, world(), small(), ddp.Options{})
-			if err != nil {
-				return err
-			}
-			call := r.Save
-			if isLoad {
-				call = r.Load
-			}
-			own := bg
-			if rank == 1 {
-				own = ctx
-			}
-			return errors.Join(call(own, path, nil), r.Close())
-		})
-		ddp.SetBeforeAgreement(func() {})
-		require.Error(t, ctx.Err())
-	}
-}

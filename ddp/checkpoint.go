@@ -102,13 +102,9 @@ func (r *Reducer) save(ctx context.Context, operation, what, path string, work f
 	return r.agreeOnFile(ctx, key, path, failed, nil)
 }
 
-// beforeAgreement runs before the last call of Save and Load. Tests set it.
-var beforeAgreement = func() {}
-
 // agreeOnFile is the last call of Save and Load, to which all ranks come at once. It returns nil if
 // no rank has failed and all have the same facts, and otherwise an error on all.
 func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed error, facts []agree.Fact) error {
-	beforeAgreement()
 	ctx = context.WithoutCancel(ctx) // its end could fail on this rank what has succeeded on others
 	err := agree.Compare(ctx, r.comm, failed, facts, ccl.WithLabel(key), ccl.WithKey(key))
 	if err == nil {

@@ -2,12 +2,6 @@ package ddp
 
 import "bytes"
 
-// SetBeforeAgreement makes f run before the last call of Save and Load.
-func SetBeforeAgreement(f func()) { beforeAgreement = f }
-
-// SetBeforeWrite makes f run before a checkpoint is written.
-func SetBeforeWrite(f func()) { beforeWrite = f }
-
 // ReadBytes reads a file from memory, and returns its tensors.
 func ReadBytes(file []byte) ([]Tensor, error) {
 	c, err := readContents(bytes.NewReader(file), int64(len(file)), chooseAll)

@@ -131,12 +131,8 @@ func (r *Reducer) copyTensors(tensors []Tensor) []Tensor {
 	return tensors
 }
 
-// beforeWrite runs before a file is written. Tests set it.
-var beforeWrite = func() {}
-
 // writeCheckpoint writes a file, and removes older ones so that KeepCheckpoints remain.
 func (o *Options) writeCheckpoint(path string, state []byte, tensors []Tensor) error {
-	beforeWrite()
 	err := atomicfile.Replace(path, true, func(f *os.File) error {
 		return cmp.Or(writeTensors(f, tensors, state, o.LogicalShards), makeNewest(f.Name(), filepath.Dir(path)))
 	})

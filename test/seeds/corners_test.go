@@ -37,6 +37,7 @@ var corners = []kind{
 	{"drained", runDrained},
 	{"queued", runQueued},
 	{"halo", runHalo},
+	{"checkpoints", runCheckpoints},
 
 	{"pieces", runPieces},
 	{"parts", runParts},
