@@ -284,7 +284,7 @@ func (a *auditor) slots(g *group) (slots []*slot) {
 
 // mayTear reports whether a call may succeed on some ranks only: it ends when all have entered it.
 func (a *auditor) mayTear(s *slot) bool {
-	if s.event.what != call || s.isAbandoned() {
+	if s.event.what != call || a.isAbandoned(s) {
 		return true
 	}
 	c := s.event.call

@@ -3,13 +3,11 @@
 package seeds
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/interleave"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
@@ -18,13 +16,21 @@ import (
 // runFaults runs a program of calls, messages and groups on goroutines, in which one thing goes
 // wrong.
 func runFaults(t *testing.T, seed uint64, o interleave.Options) (interleave.Result, error) {
-	j := newJob(seed, 20)
+	return newJob(seed, 20).runFault(t, o)
+}
+
+func (j *job) runFault(t *testing.T, o interleave.Options) (interleave.Result, error) {
 	j.setTrap()
 	o.IsLate = j.fault.way == wayTimes
-	if !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps}, j.fault.way) {
+	if j.isPatient() {
 		o.Patience = patience
 	}
 	return j.run(t, o)
+}
+
+// isPatient reports whether no timeout falls due in the job.
+func (j *job) isPatient() bool {
+	return !slices.Contains([]way{wayTimes, wayStalls, waySleeps, wayOverlaps}, j.fault.way)
 }
 
 // run runs a job, and returns what is wrong with how it has ended.
@@ -71,7 +77,7 @@ func (j *job) run(t *testing.T, o interleave.Options) (interleave.Result, error)
 
 // open makes the group of all ranks.
 func (p *player) open(ep transport.Endpoint) (ok bool) {
-	c, err := ccl.New(context.Background(), ep)
+	c, err := p.join(ep)
 	p.note(&event{what: join, group: p.job.groups[0]}, "join", 0, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,8 @@ type job struct {
 	groups  []*group // the first has all ranks
 	events  []*event
 	fault   mishap
-	isKeyed bool // all calls have keys
+	isKeyed bool     // all calls have keys
+	options *options // nil: none
 
 	// Of jobs of moments.
 	hasMoments    bool

@@ -35,7 +35,9 @@ func (a *auditor) firstOf(o *outcome, err error, e *transport.TimeoutError, by i
 		return other.event.what != drain && (other.event.what == message || !isOfMessage) && other.event.group == o.event.group
 	}
 	isEqual := func(other *outcome) bool { return isCandidate(other) && reflect.DeepEqual(timeoutOf(other.err), e) }
-	hasWaited := func(other *outcome) bool { return other.to.Sub(other.from) >= e.After }
+	hasWaited := func(other *outcome) bool { // also if it was not for what comes before it
+		return other.to.Sub(other.from) >= e.After && (isOfMessage || a.limit(other) == e.After)
+	}
 	if o.rank == by && isEqual(o) && hasWaited(o) {
 		return o
 	}
@@ -65,8 +67,8 @@ func (a *auditor) untimely(o *outcome, err error, e *transport.TimeoutError, mem
 	switch {
 	case first == nil:
 		return fmt.Sprintf("no call of rank %d of the job has ended so", by)
-	case e.After != callTime && e.After != messageTime:
-		return "no call has this timeout"
+	case e.After != a.limit(first) && e.After != messageTime:
+		return fmt.Sprintf("rank %d of the job has waited with another timeout: %v", by, first)
 	case first.to.Sub(first.from) < e.After:
 		return fmt.Sprintf("rank %d of the job has waited for %v only: %v", by, first.to.Sub(first.from), first)
 	}
@@ -123,7 +125,7 @@ func (a *auditor) wasLate(rank int, o *outcome, e *transport.TimeoutError) bool 
 		if isSame {
 			return other.event.what == message && timeoutOf(other.err) != nil && !other.to.After(o.to)
 		}
-		return other.from.Before(o.to) && other.to.After(other.from) && other.to.Sub(o.from) >= e.After
+		return other.kind != drainBeside && other.from.Before(o.to) && other.to.After(other.from) && other.to.Sub(o.from) >= e.After
 	})
 }
 
@@ -172,15 +174,15 @@ func (a *auditor) unlate(o *outcome, e *ccl.MismatchError, member func(int) int)
 
 // isAbandoned reports whether a rank has waited for a second timeout in a call. The first may have
 // been that of a message.
-func (s *slot) isAbandoned() bool {
+func (a *auditor) isAbandoned(s *slot) bool {
 	return slices.ContainsFunc(s.of, func(o *outcome) bool {
-		first := callTime
 		if o == nil {
 			return false
 		}
+		first := a.limit(o)
 		if late := timeoutOf(o.err); late != nil {
 			first = late.After
 		}
-		return o.to.Sub(o.from) >= first+callTime
+		return o.to.Sub(o.from) >= first+a.limit(o)
 	})
 }

@@ -26,7 +26,8 @@ type player struct {
 	works  []*started
 	again  ccl.Work
 
-	hasSeen bool // a Drain has returned the errors of works
+	hasSeen bool                 // a Drain has returned the errors of works
+	beside  interleave.WaitGroup // goroutines that drain
 
 	mu       interleave.Mutex
 	looks    []func()
@@ -35,7 +36,8 @@ type player struct {
 	comms    []*ccl.Communicator // by the number of the group; nil: none
 	left     []*leaving          // by the number of the group
 	outcomes []*outcome
-	wrongs   []error // what the rank has found by itself
+	drained  []*outcome // of beside
+	wrongs   []error    // what the rank has found by itself
 }
 
 // outcome is the end of a call or of a message of a rank.
@@ -84,6 +86,7 @@ func (p *player) play() {
 		if s := &p.job.second; s.event == e.number && s.rank == p.rank && s.step == 0 {
 			p.strikeSecond()
 		}
+		p.drainBeside(e)
 		if e.group.rank(p.rank) < 0 {
 			continue
 		}
@@ -112,6 +115,10 @@ func (p *player) play() {
 		}
 	}
 	p.wait(func(*started) bool { return true })
+	if p.job.options != nil {
+		p.beside.Wait()
+		p.outcomes = append(p.outcomes, p.drained...)
+	}
 }
 
 func (p *player) comm(g *group) *ccl.Communicator {
@@ -299,6 +306,9 @@ func (p *player) call(e *event, c *ccl.Communicator) {
 func (p *player) options(e *event) (opts []ccl.CallOption) {
 	if e.algorithm != "" {
 		opts = append(opts, ccl.WithAlgorithm(e.algorithm))
+	}
+	if d := p.job.waitOf(e, p.rank); d != 0 {
+		opts = append(opts, ccl.WithTimeout(d))
 	}
 	if p.job.isKeyed {
 		opts = append(opts, ccl.WithKey(fmt.Sprint(e.number)))

@@ -43,7 +43,7 @@ var kinds = []kind{
 }
 
 // asked are kinds that no seed draws, beside the corners.
-var asked = []kind{{"moments", runMoments}, {"corners", runCorners}}
+var asked = []kind{{"moments", runMoments}, {"corners", runCorners}, {"options", runOptions}}
 
 // kindOf returns the kind of a seed's job.
 func kindOf(seed uint64) kind {
