@@ -196,13 +196,15 @@ func (e *engine) start(ctx context.Context, coll Collective, opts []CallOption) 
 	if ctx == nil {
 		return e.end(e.rejectCall(&arguments{coll: coll}, opts, nilContext(coll.String())))
 	}
+	var err error
+	if e.meter.observer != nil {
+		err = e.observe(ctx, opts)
+	}
 	if f := e.failure(); f != nil { // the call ends with it, after its arguments have been checked
 		e.before = f
 	}
-	if e.meter.observer != nil {
-		if err := e.observe(ctx, opts); err != nil {
-			return e.end(e.rejectCall(&arguments{coll: coll}, opts, err))
-		}
+	if err != nil {
+		return e.end(e.rejectCall(&arguments{coll: coll}, opts, err))
 	}
 	return nil
 }

@@ -179,3 +179,26 @@ func TestObserverMakesNoCalls(t *testing.T) {
 		require.ErrorIs(t, <-errs, ccl.ErrConcurrentUse)
 	})
 }
+
+// The call of a rank whose observer takes longer than the others wait fails, as theirs have.
+func TestObserverTooLate(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		over := make(chan struct{})
+		g := join(t, connect, settings(t, 2, 100*time.Millisecond, nil), ccl.WithObserver(func(_ context.Context, c ccl.ObservedCall) func(ccl.ObservedCall) {
+			if c.Rank == 1 {
+				<-over
+			}
+			return nil
+		}))
+		for rank, err := range each(2, func(r int) error {
+			if r == 0 {
+				defer close(over)
+			}
+			return ccl.AllReduce(bg, g[r], []int{1}, make([]int, 1), ccl.Sum)
+		}) {
+			late, ok := errors.AsType[*transport.TimeoutError](err)
+			require.True(t, ok, "rank %d: %v", rank, err)
+			require.Equal(t, []int{1}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+		}
+	})
+}
