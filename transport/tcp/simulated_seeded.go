@@ -77,24 +77,29 @@ func (n *Net) endAll(rank int, err error) {
 // Cut lets nothing pass between two processes, of which each finds the other one silent later.
 func (n *Net) Cut(a, b int) {
 	for _, pair := range [][2]int{{a, b}, {b, a}} {
-		to := n.ends[pair[0]]
-		n.mu.Lock()
-		arrived := slices.IndexFunc(to.boxes[pair[1]], func(l letter) bool { return l.due.After(time.Now()) })
-		if arrived >= 0 {
-			to.boxes[pair[1]] = to.boxes[pair[1]][:arrived]
-		}
-		n.mu.Unlock()
+		to, from := n.ends[pair[0]], pair[1]
 		silence := time.Second + time.Duration(interleave.Draw(1000))*time.Millisecond
-		to.put(pair[1], letter{end: errors.New("its host does not answer"), due: time.Now().Add(silence)})
+		interleave.Step()
+		n.mu.Lock()
+		arrived := slices.IndexFunc(to.boxes[from], func(l letter) bool { return l.due.After(time.Now()) })
+		if arrived >= 0 {
+			to.boxes[from] = to.boxes[from][:arrived]
+		}
+		to.add(from, letter{end: errors.New("its host does not answer"), due: time.Now().Add(silence)}) // no later packet passes
+		n.mu.Unlock()
 	}
 }
 
 // put puts a letter behind those of its sender, unless that connection has ended.
 func (e *netEnd) put(from int, l letter) {
 	interleave.Step()
-	n := e.net
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	e.add(from, l)
+}
+
+// add is put for a caller that holds the net's lock.
+func (e *netEnd) add(from int, l letter) {
 	box := &e.boxes[from]
 	if last := len(*box) - 1; last >= 0 {
 		if (*box)[last].end != nil {
