@@ -19,7 +19,7 @@ var hashes = map[string]uint64{
 	"training":   0x16dcc53ebfed51da,
 	"processes":  0xa47de10b5d778cbb,
 	"bugs":       0xf380d7931b2eb0fe,
-	"packets":    0xb9117d43b509fb53,
+	"packets":    0x9499a763779e47db,
 }
 
 const hashed = 25

@@ -90,7 +90,7 @@ func (g *group) hasSentDone() bool {
 // sendNewWords sends words to all others, unless they have them. The caller holds sending.
 //
 // The words of a rank that leaves are its last packet. The lines of the calls that it has entered
-// go before them.
+// go before them, and those of ranks that cannot reply: no other rank may be left to ask.
 func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
 	if words == g.sent || g.saidGoodbye.Load() {
 		return
@@ -98,11 +98,21 @@ func (g *group) sendNewWords(words [groupsync.StateWords]uint64) {
 	g.sent = words
 
 	isLeaving := groupsync.HasDeparted(words)
-	if isLeaving && !g.lines.direct {
-		g.lines.sendOwnLines()
+	if isLeaving {
+		g.lines.sendLines(g.lastLines()...)
 	}
 	g.sendToAll(head{kind: kindWords, flag: isLeaving && g.lines.mayHoldUp()}, encodeWords(words))
 	g.saidGoodbye.Store(isLeaving)
+}
+
+// lastLines returns the ranks whose lines this one sends when it leaves. The caller holds sending.
+func (g *group) lastLines() (ranks []int) {
+	for rank := range g.processOf {
+		if rank == g.rank && !g.lines.direct || rank != g.rank && !g.sync.HasDeparted(rank) && !g.isResponsive(rank) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
 }
 
 func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {

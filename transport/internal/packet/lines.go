@@ -164,11 +164,11 @@ func (l *lines) sendKnown(to int, ranks ...int) {
 	l.sendTogether(to, len(found), func(i int) (int, *rankLine) { return found[i].rank, found[i].rankLine })
 }
 
-// sendOwnLines sends this rank's lines to all others. The caller holds sending.
-func (l *lines) sendOwnLines() {
+// sendLines sends the lines of ranks that are here to all others. The caller holds sending.
+func (l *lines) sendLines(ranks ...int) {
 	for to := range l.processOf {
 		if to != l.rank {
-			l.sendKnown(to, l.rank)
+			l.sendKnown(to, ranks...)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (l *lines) switchToDirect() {
 	defer l.sending.Unlock()
 	if !l.direct {
 		l.direct = true
-		l.sendOwnLines()
+		l.sendLines(l.rank)
 	}
 }
 

@@ -76,6 +76,34 @@ func TestPacketsOfBarrier(t *testing.T) {
 	}
 }
 
+// A rank that leaves sends the line of one that cannot reply: who needs it can then ask nobody.
+func TestLinesOfSilentRankBeforeLeaving(t *testing.T) {
+	all, eps := joinedInRounds(t, 4)
+	net := all[0].wire.(*netWire).net
+	hold := func(to int) {
+		net.mu.Lock()
+		defer net.mu.Unlock()
+		net.slow[[2]int{0, to}] = true
+	}
+	hold(2)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	late := make(chan error, 1)
+	go func() {
+		_, err := eps[2].Enter(&transport.Arrival{Ctx: ctx, Seq: 1})
+		late <- err
+	}()
+	onEach([]int{0, 1, 3}, func(rank int) { require.NoError(t, enterCall(t, eps[rank], 1)) })
+
+	hold(1)
+	for all[1].poll() {
+	}
+	all[1].unresponsive[0].Store(true)
+	require.NoError(t, eps[1].Close())
+	require.NoError(t, eps[3].Close())
+	require.NoError(t, <-late)
+}
+
 // Payloads of all lengths reach all ranks, also if those of a round do not fit into a packet.
 func TestLongPayloads(t *testing.T) {
 	const n, calls = 70, 4
