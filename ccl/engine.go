@@ -196,6 +196,7 @@ func (e *engine) start(ctx context.Context, coll Collective, opts []CallOption) 
 	if ctx == nil {
 		return e.end(e.rejectCall(&arguments{coll: coll}, opts, nilContext(coll.String())))
 	}
+
 	var err error
 	if e.meter.observer != nil {
 		err = e.observe(ctx, opts)
