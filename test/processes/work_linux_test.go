@@ -32,14 +32,19 @@ func TestKilledAtWork(t *testing.T) {
 	took := map[string][]time.Duration{}
 	defer func() {
 		t.Logf("seed %d", *seed)
+		var all []time.Duration
 		for _, name := range names {
 			if d := took[name]; len(d) > 0 {
 				slices.Sort(d)
 				t.Logf("%s: %d survivors knew: half of them within %v of the kill, all within %v", name, len(d), d[len(d)/2], d[len(d)-1])
-				if half := d[len(d)/2]; half > time.Second {
-					t.Errorf("%s: half of the survivors knew after %v only", name, half)
-				}
+				all = append(all, d...)
 			}
+		}
+
+		// One machine that stood still for a second says nothing; half of all survivors do.
+		slices.Sort(all)
+		if len(all) > 0 && all[len(all)/2] > time.Second {
+			t.Errorf("half of the survivors knew after %v only", all[len(all)/2])
 		}
 	}()
 	for i := range *deaths {

@@ -215,7 +215,7 @@ func TestAllNamesAreAnotherUsers(t *testing.T) {
 	}
 	for i := range 2 {
 		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}}, change).result()
-		if want := fmt.Sprintf("job~15 belongs to user 0, this process to user %d", nobody); !strings.Contains(got.Err, want) || got.Elapsed > time.Second {
+		if want := fmt.Sprintf("job~15 belongs to user 0, this process to user %d", nobody); !strings.Contains(got.Err, want) || got.Elapsed > atOnce {
 			t.Errorf("rank %d: %q after %v, want %q", i, got.Err, got.Elapsed, want)
 		}
 	}

@@ -208,6 +208,9 @@ type rank struct {
 	seen  []string
 }
 
+// atOnce is more than any machine needs for an error that no timeout causes, and far less than the timeout of a minute.
+const atOnce = 20 * time.Second
+
 // startRank starts a rank. The end of the test kills it if it still runs. A timeout of zero means a
 // minute.
 func startRank(t *testing.T, spec rankSpec, change ...func(*exec.Cmd)) *rank {
