@@ -285,17 +285,22 @@ func (l *launcher) loseNode(node int, loss string, end *NodeError) {
 }
 
 // loseSilent loses the nodes of ranks to blame that have not answered since a rank has failed, and
-// reports whether others may still answer. To a rank whose host is down, or cut off, other ranks
-// are the first to lose their connections.
+// reports whether others may still answer, or say how a rank has ended that others have lost. To a
+// rank whose host is down, or cut off, other ranks are the first to lose their connections.
 func (l *launcher) loseSilent() (isWaiting bool) {
 	since := l.started.Add(l.failure.after)
+	mayAnswer := time.Since(since) < answerTime
 
 	for _, i := range slices.Clone(l.failure.blamed) {
 		node := l.nodeOf(i)
-		if l.Nodes.Rank > 0 || node == 0 || l.ranks[i].ended || l.nodes.conns[node].heard.After(since) {
+		if l.Nodes.Rank > 0 || node == 0 || l.ranks[i].ended {
 			continue
 		}
-		if isWaiting = time.Since(since) < answerTime; !isWaiting {
+
+		switch hasAnswered := l.nodes.conns[node].heard.After(since); {
+		case mayAnswer:
+			isWaiting = isWaiting || !hasAnswered || l.failure.cause == CauseLeft
+		case !hasAnswered:
 			l.loseNode(node, "it does not answer: its host is down, or the link to it is cut", nil)
 		}
 	}

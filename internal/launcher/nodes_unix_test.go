@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	faults "github.com/goccl/goccl/internal/failure"
 	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/test/screen"
@@ -301,6 +302,32 @@ func TestLostNode(t *testing.T) {
 			require.Contains(t, text, "ranks 0, 1: ended by SIGTERM")
 		}
 	}
+}
+
+// TestEndThatIsToldLate has a launcher that is slow to say how a rank has ended that others have
+// lost: the rank has not left.
+func TestEndThatIsToldLate(t *testing.T) {
+	jobs := nodeJobs(t, []int{1, 2}, "stay")
+	first := start(jobs[0])
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l, err := jobs[1].Nodes.Connect(ctx, "goccl run")
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = Exchange(ctx, l, nodeFacts{Ranks: 2, Host: "?"})
+	require.NoError(t, err)
+	first.out.Await(t, "up", 1)
+
+	told := rankState{Number: 1, HasEnded: true, Rank: Rank{PID: 11, Exit: 1, Node: 1, Host: "?"}}
+	told.Report = &launchenv.Report{Rank: 1, PID: 11, Time: time.Now(), Kind: launchenv.FailedError, Message: "rank 2 is gone", Cause: faults.PeerLost, Ranks: []int{2}}
+	late := rankState{Number: 2, Rank: Rank{PID: 12, Node: 1, Host: "?"}}
+	for begin := time.Now(); time.Since(begin) < 2*blameGrace; time.Sleep(watchPause) {
+		l.send(nodeMessage{Ranks: []rankState{told, late}})
+	}
+	late.HasEnded, late.Signal = true, syscall.SIGKILL
+	told.IsFinished, late.IsFinished = true, true
+	l.send(nodeMessage{Ranks: []rankState{late, told}})
+	require.ErrorContains(t, <-first.ended, "rank 2 (node 1, host ?, pid 12) was the first to fail, after ")
 }
 
 func TestNodesThatDoNotFit(t *testing.T) {
