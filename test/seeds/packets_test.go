@@ -71,8 +71,10 @@ func runPackets(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 	r := interleave.Run(t, o, func() {
 		for rank := range all {
 			all[rank] = &process{label: label(rank), account: p.NewAccount(rank), ended: make(chan struct{})}
+			interleave.SetLabel(all[rank].label) // it may be killed before its first step
 			interleave.Go(func() { all[rank].runOn(net, rank, settings, p) })
 		}
+		interleave.SetLabel("")
 		for _, b := range breaches {
 			interleave.At(b.step, func() { b.happen(net, p, all) })
 		}
@@ -95,7 +97,6 @@ func runPackets(t *testing.T, seed uint64, o interleave.Options) (interleave.Res
 }
 
 func (q *process) runOn(net *tcp.Net, rank int, s *config.Settings, p *stress.Departures) {
-	interleave.SetLabel(q.label)
 	defer q.end(false)
 	within, stop := interleave.WithTimeout(context.Background(), 3*callTimeout)
 	defer stop()

@@ -68,6 +68,7 @@ type Account struct {
 
 	isStalled bool
 	stalledAt int64     // in nanoseconds
+	wasHeldUp bool      // others have not come to the first barrier, or to a group, in time
 	noted     time.Time // when the last outcome was noted
 	cutOff    *Leaving  // from when on others may find its process lost, although it lives
 	mu        interleave.Mutex
@@ -359,10 +360,11 @@ func (c *checking) names(a *Account, o *Outcome) {
 }
 
 // hasGivenUpBefore reports whether a rank has given up a call in the group of o, while it waited
-// for an earlier one: it rejects it when its turn has come.
+// for an earlier one: it rejects it when its turn has come. A message may be awaited later than it
+// was started, and so may fail with the group by a later call.
 func (c *checking) hasGivenUpBefore(rank int, o *Outcome) bool {
 	return c.isLate() && slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
-		return other.Queued && other.Kind == Call && other.Group == o.Group && other.Event <= o.Event
+		return other.Queued && other.Kind == Call && other.Group == o.Group && (o.Kind != Call || other.Event <= o.Event)
 	})
 }
 
@@ -378,10 +380,10 @@ func (c *checking) wasGivenUp(o *Outcome) bool {
 // waitedElsewhere reports whether a rank has waited for something else than o, while some rank
 // stood still: it was late because another rank was.
 func (c *checking) waitedElsewhere(rank int, o *Outcome) bool {
-	return c.isLate() && slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
+	return c.isLate() && (c.accounts[rank].wasHeldUp || slices.ContainsFunc(c.accounts[rank].Outcomes, func(other Outcome) bool {
 		isSame := other.Kind == Call && other.Event == o.Event && other.Group == o.Group
 		return !isSame && (other.Late != nil || other.idle > 0)
-	})
+	}))
 }
 
 // calls checks the collectives of a group: all ranks make a call in the same event.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/transport"
 )
 
 // A Way is how a rank leaves.
@@ -179,6 +180,7 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 	}
 
 	if err := x.begin(); err != nil {
+		_, a.wasHeldUp = errors.AsType[*transport.TimeoutError](err)
 		return a, errors.Join(err, x.giveUp())
 	}
 
