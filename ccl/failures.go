@@ -277,11 +277,15 @@ func (s *failures) cause(f *transport.Failure) error {
 		return rejectedBySome(f, s.size)
 	// Ranks that are gone or late.
 	case transport.FailurePeerLost:
-		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+		lost := &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+		if hosts := s.hosts(f.Ranks[:1]); hosts != nil {
+			lost.Host = hosts[0]
+		}
+		return lost
 	case transport.FailureTimeout:
-		return &transport.TimeoutError{Missing: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
+		return &transport.TimeoutError{Missing: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After, Hosts: s.hosts(f.Ranks)}
 	case transport.FailureStuck:
-		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After}
+		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, Seq: s.number(f.Seq), After: f.After, Hosts: s.hosts(f.Ranks)}
 	}
 
 	cause, reported := f.Cause, s.reported.Load()

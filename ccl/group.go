@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/transport"
@@ -127,4 +128,20 @@ func (g *group) placedRanks() transport.Nodes {
 		return placed
 	}
 	return nil
+}
+
+// hosts returns the names of the hosts of ranks: "" for this rank's, nil if all are on that one.
+func (g *group) hosts(ranks []int) (names []string) {
+	placed, ok := g.ep.(transport.Nodes)
+	if !ok {
+		return nil
+	}
+
+	for _, rank := range ranks {
+		names = append(names, placed.Host(rank))
+	}
+	if !slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
+		return nil
+	}
+	return names
 }

@@ -398,7 +398,8 @@ func (m *message) mismatch(got *p2p.MismatchError) *MismatchError {
 // p2pGroup is an engine as the p2p.Engine beside it sees it.
 type p2pGroup struct{ engine *engine }
 
-func (g p2pGroup) Closed() bool        { return g.engine.holds.life.State().Closed() }
-func (g p2pGroup) FailureCause() error { return g.engine.failures.cause(g.engine.ep.Failure()) }
-func (g p2pGroup) Fault(v any) error   { return g.engine.faults.fault(v) }
-func (g p2pGroup) Release()            { _ = g.engine.holds.drop() } // Close has returned already
+func (g p2pGroup) Closed() bool               { return g.engine.holds.life.State().Closed() }
+func (g p2pGroup) FailureCause() error        { return g.engine.failures.cause(g.engine.ep.Failure()) }
+func (g p2pGroup) Hosts(ranks []int) []string { return g.engine.failures.hosts(ranks) }
+func (g p2pGroup) Fault(v any) error          { return g.engine.faults.fault(v) }
+func (g p2pGroup) Release()                   { _ = g.engine.holds.drop() } // Close has returned already

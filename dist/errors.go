@@ -54,9 +54,10 @@ type (
 	MismatchError = ccl.MismatchError
 	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the
 	// ranks), Left and Waiting (of a receive from AnySource: those of Behind that have left, and
-	// those that wait themselves), By (the rank that waited), Seq, After.
+	// those that wait themselves), By (the rank that waited), Seq, After, Hosts (of ranks on
+	// other ones).
 	TimeoutError = transport.TimeoutError
-	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
+	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine), Host (if another).
 	PeerLostError = transport.PeerLostError
 	// AbortedError names a rank that gave up. Fields: By (that rank), Cause.
 	AbortedError = transport.AbortedError

@@ -3,6 +3,8 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,21 +17,29 @@ var ErrClosed = errors.New("closed")
 var ErrFailed = errors.New("the group has failed")
 
 // PeerLostError reports that a required rank is gone: it left the group, its worker ended, or
-// its process died. PID is 0 for a rank of this process.
+// its process died. PID is 0 for a rank of this process. Host is the name of another host, on which
+// the rank was.
 //
 // Of a receive from any rank, Left are all ranks that have left, if there are several.
 type PeerLostError struct {
 	Rank int
 	PID  int
 	Left []int
+	Host string
 }
 
 func (e *PeerLostError) Error() string {
 	if len(e.Left) > 0 {
 		return fmt.Sprintf("peer lost: %s have left the group", RanksText(e.Left))
 	}
-	if e.PID != 0 {
+
+	switch {
+	case e.PID != 0 && e.Host != "":
+		return fmt.Sprintf("peer lost: rank %d (pid %d, host %s) is gone", e.Rank, e.PID, e.Host)
+	case e.PID != 0:
 		return fmt.Sprintf("peer lost: rank %d (pid %d) is gone", e.Rank, e.PID)
+	case e.Host != "":
+		return fmt.Sprintf("peer lost: rank %d (host %s) has left the group", e.Rank, e.Host)
 	}
 	return fmt.Sprintf("peer lost: rank %d has left the group", e.Rank)
 }
@@ -41,12 +51,16 @@ func (e *PeerLostError) Error() string {
 //
 // Of a receive from any rank, Left are those of Behind that have left the group. Waiting are the
 // ranks that wait for By; Behind has them only if there is no other.
+//
+// Hosts are the names of the hosts of Missing, or of Behind if there are none, by index: "" for
+// that of the rank that gets the error, nil if all are on that one.
 type TimeoutError struct {
 	Missing, Behind []int
 	Left, Waiting   []int
 	By              int
 	Seq             uint64
 	After           time.Duration
+	Hosts           []string
 }
 
 func (e *TimeoutError) Error() string {
@@ -58,13 +72,13 @@ func (e *TimeoutError) Error() string {
 
 	switch {
 	case len(e.Missing) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": waited for %s, which did not make this call", RanksText(e.Missing))
+		fmt.Fprintf(&b, ": waited for %s, which did not make this call", e.placed(e.Missing))
 	case len(e.Missing) > 0:
-		fmt.Fprintf(&b, ": waited for %s, which did not join", RanksText(e.Missing))
+		fmt.Fprintf(&b, ": waited for %s, which did not join", e.placed(e.Missing))
 	case len(e.Behind) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
+		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, e.placed(e.Behind))
 	case len(e.Behind) > 0: // for a message, which may be another than that of the error
-		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, RanksText(e.Behind))
+		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, e.placed(e.Behind))
 	}
 
 	if len(e.Left) > 0 {
@@ -77,6 +91,28 @@ func (e *TimeoutError) Error() string {
 		b.WriteString(" (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)")
 	}
 	return b.String()
+}
+
+// placed returns the text of ranks, with the hosts of those that are on other ones.
+func (e *TimeoutError) placed(ranks []int) string {
+	on := make(map[string][]int)
+	for i, host := range e.Hosts[:min(len(e.Hosts), len(ranks))] {
+		on[host] = append(on[host], ranks[i])
+	}
+	delete(on, "")
+
+	var texts []string
+	for _, host := range slices.Sorted(maps.Keys(on)) {
+		text := "host " + host
+		if len(on[host]) < len(ranks) {
+			text = RanksText(on[host]) + " on " + text
+		}
+		texts = append(texts, text)
+	}
+	if texts == nil {
+		return RanksText(ranks)
+	}
+	return RanksText(ranks) + " (" + strings.Join(texts, ", ") + ")"
 }
 
 // inflect returns the form of a verb of which ranks are the subject.

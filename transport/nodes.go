@@ -8,6 +8,8 @@ type Nodes interface {
 	// Nodes returns the number of each rank's node, by rank. Nodes are numbered from 0 in the order
 	// of their lowest ranks. The caller does not change the slice.
 	Nodes() []int
+	// Host returns the name of the host of a rank, "" if this rank's has the same.
+	Host(rank int) string
 	// Level connects some ranks, in the order of members, as Group does. Once this group has failed
 	// in this process, the level has failed as well. The level is freed after this group. No other
 	// level has the same ranks.

@@ -29,10 +29,10 @@ func Renumber(err error, members []int) error {
 	}
 
 	if lost, ok := errors.AsType[*PeerLostError](err); ok {
-		return &PeerLostError{renumber(lost.Rank), lost.PID, all(lost.Left)}
+		return &PeerLostError{renumber(lost.Rank), lost.PID, all(lost.Left), lost.Host}
 	}
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return &TimeoutError{all(late.Missing), all(late.Behind), all(late.Left), all(late.Waiting), renumber(late.By), late.Seq, late.After}
+		return &TimeoutError{all(late.Missing), all(late.Behind), all(late.Left), all(late.Waiting), renumber(late.By), late.Seq, late.After, late.Hosts}
 	}
 	if aborted, ok := errors.AsType[*AbortedError](err); ok {
 		return &AbortedError{By: renumber(aborted.By), Cause: aborted.Cause}

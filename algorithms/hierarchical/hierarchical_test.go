@@ -43,6 +43,7 @@ type placed struct {
 }
 
 func (p placed) Nodes() []int         { return p.on.nodes }
+func (p placed) Host(int) string      { return "" }
 func (p placed) Culprit(rank int) int { return rank }
 
 func (p placed) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {

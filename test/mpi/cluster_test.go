@@ -139,8 +139,8 @@ func TestSurvivorsOnNodes(t *testing.T) {
 		nodes, perNode int
 		dying, says    string
 	}{
-		{2, 2, "1", `peer lost: rank 1 \(pid \d+\) is gone`},
-		{3, 1, "1", `timed out after 3s in call \d+: waited for rank 1,|peer lost: rank 1 \(pid \d+\) is gone`},
+		{2, 2, "1", `peer lost: rank 1 \(pid \d+(, host \S+)?\) is gone`},
+		{3, 1, "1", `timed out after 3s in call \d+: waited for rank 1,|peer lost: rank 1 \(pid \d+(, host \S+)?\) is gone`},
 		// A rank of the node that outlives the other one by a moment may tell of it.
 		{2, 2, "2 3", `timed out after 3s in call \d+: waited for ranks 2, 3,|peer lost: rank [23] `},
 	} {

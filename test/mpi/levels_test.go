@@ -170,7 +170,7 @@ func TestTwoLevelsDeath(t *testing.T) {
 					j := c.start(t, m, 2, "fall", notesVariable+"="+c.place, dyingVariable+"="+dying)
 					for rank := range 4 {
 						if dying != strconv.Itoa(rank) {
-							require.Regexp(t, `peer lost: rank `+dying+` \(pid \d+\) is gone`, c.await(t, strconv.Itoa(rank)), "rank %d", rank)
+							require.Regexp(t, `peer lost: rank `+dying+` \(pid \d+(, host \S+)?\) is gone`, c.await(t, strconv.Itoa(rank)), "rank %d", rank)
 						}
 					}
 					j.interrupt(t)

@@ -207,7 +207,7 @@ func TestDeath(t *testing.T) {
 		for _, rank := range []string{"0", "2"} {
 			said, err := os.ReadFile(filepath.Join(dir, rank))
 			require.NoError(t, err, "%s", out)
-			require.Regexp(t, `peer lost: rank 1 \(pid \d+\) is gone`, string(said))
+			require.Regexp(t, `peer lost: rank 1 \(pid \d+(, host \S+)?\) is gone`, string(said))
 		}
 	})
 }

@@ -158,7 +158,7 @@ func TestSlurm(t *testing.T) {
 			out, err := s.srun(t, with.pmi, []string{partVariable + "=dies", dyingVariable + "=1", "GOCCL_TRANSPORT=mpi"}, self)
 			require.Error(t, err)
 			for _, rank := range []int{0, 2, 3} { // srun lets them end by themselves
-				require.Regexp(t, fmt.Sprintf(`dies: rank %d: .*: peer lost: rank 1 \(pid \d+\) is gone`, rank), out)
+				require.Regexp(t, fmt.Sprintf(`dies: rank %d: .*: peer lost: rank 1 \(pid \d+(, host \S+)?\) is gone`, rank), out)
 			}
 			passes := s.passes
 			if with.name == "MPICH" {

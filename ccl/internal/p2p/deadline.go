@@ -102,6 +102,7 @@ func (e *Engine) overdue(t *Transfer, now time.Time) error {
 	default:
 		late.Behind = []int{e.link.Behind(from)}
 	}
+	late.Hosts = e.group.Hosts(late.Behind)
 	return late
 }
 

@@ -50,6 +50,8 @@ type Group interface {
 	Closed() bool
 	// FailureCause returns the error by which the group has failed.
 	FailureCause() error
+	// Hosts returns the hosts of ranks, as transport.TimeoutError has them.
+	Hosts(ranks []int) []string
 	// Fault returns the error that stands for v, a recovered panic, if shared memory caused
 	// it, and else nil.
 	Fault(v any) error

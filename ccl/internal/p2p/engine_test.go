@@ -20,10 +20,11 @@ import (
 // group is a communicator of one engine.
 type group struct{ ep transport.Endpoint }
 
-func (g group) Closed() bool        { return false }
-func (g group) FailureCause() error { return g.ep.Failure().Cause }
-func (g group) Fault(any) error     { return nil }
-func (g group) Release()            {}
+func (g group) Closed() bool         { return false }
+func (g group) FailureCause() error  { return g.ep.Failure().Cause }
+func (g group) Hosts([]int) []string { return nil }
+func (g group) Fault(any) error      { return nil }
+func (g group) Release()             {}
 
 // failing is an endpoint whose P2P takes nothing.
 type failing struct {

@@ -174,6 +174,9 @@ func (r *Member) lostError(peer int) *transport.PeerLostError {
 	if r.group.processes != nil {
 		e.PID, _ = r.group.processes.Dead(peer)
 	}
+	if r.group.remote != nil {
+		e.Host = r.group.remote.Host(peer)
+	}
 	return e
 }
 

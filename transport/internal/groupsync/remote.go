@@ -19,6 +19,8 @@ type Remote interface {
 	// Blocker returns the rank that holds up the line of peer in a call, unless it has come: peer
 	// itself, or a rank that passes lines on.
 	Blocker(peer int, seq uint64) int
+	// Host returns the name of the host of a rank, "" if this rank's has the same.
+	Host(rank int) string
 	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns
 	// when the group has one.
 	ProposeFailure(rank int)

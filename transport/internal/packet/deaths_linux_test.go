@@ -13,7 +13,7 @@ import (
 func TestAllOfAHostAreWatched(t *testing.T) {
 	all := processes(3)
 	for rank, p := range all {
-		p.describe = func() string { return fmt.Sprintf("boot pids node%d %d token", rank, os.Getppid()) } // none of them is this one
+		p.describe = func() string { return fmt.Sprintf("boot pids node%d %d token %q", rank, os.Getppid(), "vm") } // none of them is this one
 	}
 	for _, ep := range joinAll(t, all) {
 		require.NoError(t, errors.Join(ep.Close(), ep.Free()))

@@ -12,6 +12,7 @@ type host struct {
 	memory     string // the directory of shared memory
 	pid        int
 	token      string // random; that of a node's first process names the node's memory
+	name       string // of the machine, for errors
 }
 
 // sharesMemory reports whether processes on h and o can share memory.
@@ -24,12 +25,13 @@ func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.p
 // share no memory.
 func describeHost(node int) string {
 	boot, pids, memory := machine()
-	return fmt.Sprintf("%s %s %s:%d %d %s", boot, pids, memory, node, os.Getpid(), rand.Text())
+	name, _ := os.Hostname() // "" is a name as well
+	return fmt.Sprintf("%s %s %s:%d %d %s %q", boot, pids, memory, node, os.Getpid(), rand.Text(), name)
 }
 
 // parseHost parses a description that describeHost has made.
 func parseHost(description string) (h host, err error) {
-	if _, err := fmt.Sscan(description, &h.boot, &h.pids, &h.memory, &h.pid, &h.token); err != nil {
+	if _, err := fmt.Sscanf(description, "%s %s %s %d %s %q", &h.boot, &h.pids, &h.memory, &h.pid, &h.token, &h.name); err != nil {
 		return host{}, fmt.Errorf("%.200q: %w", description, err)
 	}
 	return h, nil

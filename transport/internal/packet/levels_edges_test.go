@@ -125,6 +125,7 @@ type failing struct {
 }
 
 func (f failing) Nodes() []int         { return f.Endpoint.(transport.Nodes).Nodes() }
+func (f failing) Host(rank int) string { return f.Endpoint.(transport.Nodes).Host(rank) }
 func (f failing) Culprit(rank int) int { return f.Endpoint.(transport.Nodes).Culprit(rank) }
 func (f failing) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	if f.level == nil {
@@ -173,6 +174,7 @@ type elsewhen struct {
 }
 
 func (e elsewhen) Nodes() []int         { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e elsewhen) Host(rank int) string { return e.Endpoint.(transport.Nodes).Host(rank) }
 func (e elsewhen) Culprit(rank int) int { return e.Endpoint.(transport.Nodes).Culprit(rank) }
 func (e elsewhen) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	return e.Endpoint.(transport.Nodes).Level(ctx, members)
@@ -262,6 +264,7 @@ type ending struct {
 }
 
 func (e ending) Nodes() []int         { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e ending) Host(rank int) string { return e.Endpoint.(transport.Nodes).Host(rank) }
 func (e ending) Culprit(rank int) int { return e.Endpoint.(transport.Nodes).Culprit(rank) }
 func (e ending) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
 	return e.Endpoint.(transport.Nodes).Level(ctx, members)

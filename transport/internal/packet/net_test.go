@@ -105,7 +105,9 @@ func placed(nodes []int, wireOf func(rank int) Wire) []*Process {
 	all := make([]*Process, len(nodes))
 	for i, node := range nodes {
 		all[i] = newProcess(wireOf(i))
-		all[i].describe = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
+		all[i].describe = func() string {
+			return fmt.Sprintf("boot pids node%d %d %s %q", node, os.Getpid(), crypto.Text(), fmt.Sprint("host", node))
+		}
 	}
 	return all
 }

@@ -15,6 +15,7 @@ type nodes struct {
 	job     string             // names the job
 	firstOf []int              // by process, the first process of its node
 	here    []int              // the processes of this node
+	hosts   []string           // by process, the name of its host; "": this one's
 	memory  transport.Endpoint // connects them, in that order; it only forms groups. nil: this process is alone
 	users   interleave.Int64   // endpoints that were not closed, and groups that are being formed
 }
@@ -23,6 +24,10 @@ type nodes struct {
 func findNodes(transport string, hosts []host, me int) *nodes {
 	n := &nodes{job: jobName(transport, hosts[0]), firstOf: make([]int, len(hosts))}
 	for p, h := range hosts {
+		if h.name == hosts[me].name {
+			h.name = ""
+		}
+		n.hosts = append(n.hosts, h.name)
 		n.firstOf[p] = slices.IndexFunc(hosts, h.sharesMemory)
 		if n.firstOf[p] == slices.IndexFunc(hosts, hosts[me].sharesMemory) {
 			n.here = append(n.here, p)
@@ -86,6 +91,18 @@ func (ep *Endpoint) Nodes() []int {
 		}
 	}
 	return numbers
+}
+
+// Host implements transport.Nodes.
+func (ep *Endpoint) Host(rank int) string { return ep.group.hostOf(rank) }
+
+// hostOf returns the name of the host of a rank, "" if this rank's has the same, or not all ranks
+// have joined.
+func (g *group) hostOf(rank int) string {
+	if g.nodes == nil {
+		return ""
+	}
+	return g.nodes.hosts[g.processOf[rank]]
 }
 
 // Level implements transport.Nodes.

@@ -3,6 +3,7 @@ package packet
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -13,10 +14,11 @@ import (
 )
 
 func TestFindNodes(t *testing.T) {
-	a, b := host{"boot", "pids", "1:2", 7, "x"}, host{"boot", "pids", "1:3", 8, "y"}
-	n := findNodes("net", []host{a, b, a, b, {"other", "pids", "1:2", 7, "z"}}, 2)
+	a, b := host{"boot", "pids", "1:2", 7, "x", "vm"}, host{"boot", "pids", "1:3", 8, "y", "vm"}
+	n := findNodes("net", []host{a, b, a, b, {"other", "pids", "1:2", 7, "z", "a pod"}}, 2)
 	require.Equal(t, []int{0, 1, 0, 1, 4}, n.firstOf)
 	require.Equal(t, []int{0, 2}, n.here)
+	require.Equal(t, []string{"", "", "", "", "a pod"}, n.hosts)
 	require.Nil(t, n.placesHere([]int{0, 2}), "no memory")
 }
 
@@ -27,6 +29,9 @@ func TestHostIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, h.sharesMemory(again))
 	require.NotEqual(t, h.token, again.token)
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, name, h.name)
 	_, err = parseHost("boot pids 1:2")
 	require.Error(t, err)
 }

@@ -143,5 +143,8 @@ func (r *rest) Dead(rank int) (pid int, dead bool) {
 	return r.group.process.deathOf(r.group.processOf[rank])
 }
 
+// Host implements groupsync.Remote.
+func (r *rest) Host(rank int) string { return r.group.hostOf(rank) }
+
 // Blocker implements groupsync.Remote.
 func (r *rest) Blocker(peer int, seq uint64) int { return r.group.lines.via(peer, seq) }
