@@ -82,14 +82,8 @@
 // covers: a waker may be killed between leaving a token and the system call. So such sleeps are
 // bounded.
 //
-// Rounds: ranks that do not share their memory exchange copies through two halves, which they
-// use alternately. round_test.go models them alone, with failures and deaths, and shows that two
-// are enough and that calls made of them keep agreement. A rank that fails in the last round leaves
-// the call early as one does that is done.
-//
-// P2P: between goroutines the receiver copies a message from the sender's own buffer.
-// p2p_test.go models that alone: one sender, one receiver, and a failure and closes at any
-// moment. It shows when a send may return, and what ends a rest.
+// Messages beside calls, and the rounds in which ranks exchange copies, have no model: package
+// test/seeds runs their code, and finds each of their rules when it is left out.
 //
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and tests again
 // before it receives from its channel; the peer stores the awaited word and then loads

@@ -18,7 +18,7 @@ func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.get(l.rank, to) }
 func (l *p2p) inbox(from int) *mailbox { return l.group.p2pBoxes.get(from, l.rank) }
 
-// TryPut implements transport.P2P. (syncmodel, P2P: writeThenPost)
+// TryPut implements transport.P2P. (rule writeThenPost)
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	if !l.TryDrained(to) {
 		return 0, false, nil
@@ -36,7 +36,7 @@ func (l *p2p) TryDrained(to int) bool {
 }
 
 // TryNext implements transport.P2P. The receiver claims a message before it views it, and the
-// sender claims it to withdraw it. One of the two succeeds. (syncmodel, P2P: claimIsCAS)
+// sender claims it to withdraw it. One of the two succeeds. (rule claimIsCAS)
 func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	b := l.inbox(from)
 	n := b.taken.Load() + 1
@@ -55,7 +55,7 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	return b.message, true, nil
 }
 
-// Take implements transport.P2P. (syncmodel, P2P: takeAfterCopy)
+// Take implements transport.P2P. (rule takeAfterCopy)
 func (l *p2p) Take(from int) {
 	l.inbox(from).taken.Add(1)
 	l.group.WakeP2P(from)
@@ -73,7 +73,7 @@ func (g *group) served(by, of int) (parts uint64) {
 }
 
 // TryWithdraw implements transport.P2P. The reason for the withdrawal does not matter: a message
-// that the receiver views stays with the receiver until it takes it. (syncmodel, P2P:
+// that the receiver views stays with the receiver until it takes it. (rules
 // closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited, takenSucceeds)
 func (l *p2p) TryWithdraw(to int) (taken, ok bool) {
 	b := l.outbox(to)

@@ -18,8 +18,8 @@ import (
 // In round k ranks store their results over the inputs that they have reduced. Each rank takes the
 // results from its own half in round k+1, before it writes the input of round k+2 there.
 //
-// (syncmodel: halvesAlternate, readBeforeNext, takeBeforeCopy, copyBeforeArrival since PutInput
-// precedes Flip, awaitAll)
+// (rules halvesAlternate, readBeforeNext, takeBeforeCopy, copyBeforeArrival since PutInput precedes
+// Flip, awaitAll)
 //
 // A cache line that ranks write in turns, each after it has read it, costs half to a third of one
 // that the same rank always writes and another always reads.

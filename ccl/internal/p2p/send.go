@@ -39,7 +39,7 @@ func (e *Engine) send(t *Transfer) (moved bool) {
 
 // withdraw ends a transfer that did not succeed, and reports whether it has ended. While
 // another rank reads its buffer, a send stays in its queue; if that rank has then taken the
-// whole message, the send has succeeded. (test/syncmodel: closeWithdraws,
+// whole message, the send has succeeded. (rules closeWithdraws,
 // lostWithdraws, viewedIsAwaited)
 func (e *Engine) withdraw(t *Transfer, cause error) (ended bool) {
 	if t.Sending && t.visible {

@@ -20,7 +20,7 @@ func (r *Member) Withdraw() (ended bool) {
 
 // ResolveRound leaves the current call after a failure in its last round, the one after round. It
 // returns when every other rank has arrived there or is out, and reports whether all have arrived:
-// then those that do not know of the failure succeed. (syncmodel: leaverTestsRound)
+// then those that do not know of the failure succeed. (rule leaverTestsRound)
 //
 // All ranks have entered the call, or the memory of the states is gone.
 func (r *Member) ResolveRound(round *uint64, word func(rank int) *interleave.Uint64) (isComplete bool) {

@@ -67,7 +67,7 @@ func (g *Group) WakeOthers(me int) {
 }
 
 // announce makes all ranks look at the group's state again. The caller must already have stored
-// the word that describes the event. (test/syncmodel: wordThenEvent, and p2pWordThenEvent)
+// the word that describes the event. (test/syncmodel: wordThenEvent)
 func (g *Group) announce() {
 	g.words.events.Add(1)
 	g.WakeAll()
@@ -80,7 +80,7 @@ func (g *Group) announce() {
 func (g *Group) p2p(rank int) int { return len(g.states) + rank }
 
 // WakeP2P wakes rank's P2P if it sleeps. The caller must already have stored the word that
-// announces or takes a message. (test/syncmodel: postThenResting, takeThenResting)
+// announces or takes a message. (rules postThenResting, takeThenResting)
 func (g *Group) WakeP2P(rank int) {
 	if g.states[rank].resting.Load() != 0 {
 		g.rest.Wake(g.p2p(rank))

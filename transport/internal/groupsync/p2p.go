@@ -32,7 +32,7 @@ func NewP2P(r *Member, poll bool, served Served) *P2P {
 }
 
 // Rest implements transport.P2P. It tests once more after it has announced that it rests.
-// (syncmodel, P2P: announceThenTest)
+// (rule announceThenTest)
 func (l *P2P) Rest(ready func() bool, noSpin bool) {
 	b := &l.budget
 	if noSpin {
@@ -136,8 +136,7 @@ func (l *P2P) waitOf(who int) uint64 {
 func (l *P2P) AwaitedBy(peer int) int { return int(l.waitOf(peer)) - 1 }
 
 // hasNews reports, once, whether Wake was called or events have occurred. It compares with the
-// events of the last Rest, not with those at the start of this one. (syncmodel, P2P:
-// newsAreKept)
+// events of the last Rest, not with those at the start of this one. (rule newsAreKept)
 func (l *P2P) hasNews() bool {
 	if l.woken.Load() && l.woken.Swap(false) {
 		return true
