@@ -14,8 +14,8 @@ import (
 // with *UnreadyError, the others with its text (see the package comment).
 //
 // If Wait fails, also because ctx ends, the gradients are undefined, the Reducer's group has
-// failed, and all ranks make a new Reducer or end. An exception is a mistake in a call of Ready:
-// only this rank's Wait fails, and the group lives on.
+// failed, and all ranks make a new Reducer or end. An exception is a mistake in a call of Ready, or
+// a nil ctx: only this rank's Wait fails, at the end of the step, and the group lives on.
 //
 // After the end of the Reducer or of its group the error is ccl.ErrClosed, within NoSync as well.
 func (r *Reducer) Wait(ctx context.Context) error {
@@ -32,6 +32,10 @@ func (r *Reducer) Wait(ctx context.Context) error {
 
 	r.begin()
 	r.mark(waiting)
+	if ctx == nil { // the calls of the step are under way
+		r.step.mistake = errors.Join(r.step.mistake, invalid("ddp.Wait", "the context is nil: use context.Background"))
+		ctx = context.Background()
+	}
 	return r.completeStep(ctx)
 }
 
@@ -57,7 +61,7 @@ func (r *Reducer) completeStep(ctx context.Context) (err error) {
 // stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's
 // memory. They do not know if ctx has ended before they have come to the step.
 func (r *Reducer) stop(ctx context.Context, err error) {
-	if _, rejected := errors.AsType[*UnreadyError](err); !rejected || ctx == nil || ctx.Err() != nil {
+	if _, rejected := errors.AsType[*UnreadyError](err); !rejected || ctx.Err() != nil {
 		r.comm.Abort(err)
 	}
 	r.awaitAll()
