@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -129,6 +128,9 @@ func TestNilContext(t *testing.T) {
 		"Join": func(r *ddp.Reducer, ctx context.Context) error {
 			return r.Join(ctx, func() error { return nil })
 		},
+		"Step": func(r *ddp.Reducer, ctx context.Context) error {
+			return errors.Join(readyAll(r, make([][]float64, 3)), ddp.Step(ctx, r, func(ddp.Part[float64]) {}))
+		},
 	} {
 		for _, without := range []int{1, 2} { // ranks
 			t.Run(fmt.Sprintf("%s, %d", name, without), func(t *testing.T) {
@@ -143,13 +145,14 @@ func TestNilContext(t *testing.T) {
 					}
 					return recovered(func() error { return call(r, ctx) })
 				}) {
-					if name == "Wait, ready" && rank >= without {
+					isWhole := name == "Wait, ready" || name == "Step"
+					if isWhole && rank >= without {
 						require.NoError(t, err, "rank %d", rank)
 						continue
 					}
 					require.Error(t, err, "rank %d", rank)
 					require.NotContains(t, err.Error(), "recovered")
-					if strings.HasPrefix(name, "Wait") && rank < without {
+					if rank < without {
 						require.ErrorContains(t, err, "the context is nil")
 					}
 				}

@@ -90,6 +90,11 @@ func checkpointHint(err error) string {
 // what they show where others make another collective.
 var checkpoints = []string{`"ddp.Save"`, `"ddp.SaveAsync"`, `"ddp.SaveWork.Wait"`, `"ddp.Load"`, `"ddp.LoadLatest"`, ccl.CollBarrier.String()}
 
+// noContext returns the error of a method whose context is nil.
+func noContext(operation string) error {
+	return invalid(operation, "the context is nil: use context.Background")
+}
+
 // invalid returns the error of an argument.
 func invalid(operation, format string, args ...any) error {
 	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}

@@ -33,9 +33,9 @@ type join struct {
 // in vain, and Save and Load are refused.
 //
 // *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves
-// gradients that NoSync has accumulated without a step. It also rejects Join within Join, within
-// NoSync, in a step that has begun, and with Options.Shard; then train is not called. After the end
-// of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
+// gradients that NoSync has accumulated without a step. It also rejects a nil ctx, and Join within
+// Join, within NoSync, in a step that has begun, and with Options.Shard; then train is not called.
+// After the end of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer) Join(ctx context.Context, train func() error) error {
 	return r.JoinWith(ctx, JoinOptions{}, train)
 }
@@ -74,6 +74,9 @@ func (r *Reducer) JoinWith(ctx context.Context, opts JoinOptions, train func() e
 	defer r.comm.Release()
 	if opts.Disable {
 		return train()
+	}
+	if ctx == nil {
+		return r.comm.Reject(context.Background(), noContext("ddp.Join"))
 	}
 	if err := r.beginJoin(opts); err != nil {
 		return r.comm.Reject(ctx, err)

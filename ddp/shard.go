@@ -71,13 +71,16 @@ func partIn[T Float](r *Reducer, parameter int) (p Part[T], ok bool) {
 //   - in a step that has begun
 //   - within NoSync, and until the step that reduces what it has accumulated
 //   - with Shard, for the second time after a Wait, since Step has used the memory of the means
-//   - if no parameter has the type
+//   - if no parameter has the type, or ctx is nil
 func Step[T Float](ctx context.Context, r *Reducer, update func(Part[T])) error {
 	if err := r.beginUpdate("Step"); err != nil {
 		return err
 	}
 	defer r.comm.Release()
 
+	if ctx == nil {
+		return noContext("ddp.Step")
+	}
 	isNone := true
 	for _, p := range r.params {
 		if _, ok := p.elements.(vector[T]); !ok {

@@ -33,7 +33,7 @@ func (r *Reducer) Wait(ctx context.Context) error {
 	r.begin()
 	r.mark(waiting)
 	if ctx == nil { // the calls of the step are under way
-		r.step.mistake = errors.Join(r.step.mistake, invalid("ddp.Wait", "the context is nil: use context.Background"))
+		r.step.mistake = errors.Join(r.step.mistake, noContext("ddp.Wait"))
 		ctx = context.Background()
 	}
 	return r.completeStep(ctx)
