@@ -78,6 +78,7 @@ func (r *Reducer) JoinWith(ctx context.Context, opts JoinOptions, train func() e
 	if ctx == nil {
 		return r.comm.Reject(context.Background(), noContext("ddp.Join"))
 	}
+
 	if err := r.beginJoin(opts); err != nil {
 		return r.comm.Reject(ctx, err)
 	}

@@ -81,6 +81,7 @@ func Step[T Float](ctx context.Context, r *Reducer, update func(Part[T])) error 
 	if ctx == nil {
 		return noContext("ddp.Step")
 	}
+
 	isNone := true
 	for _, p := range r.params {
 		if _, ok := p.elements.(vector[T]); !ok {
