@@ -17,8 +17,8 @@ var ErrClosed = errors.New("closed")
 var ErrFailed = errors.New("the group has failed")
 
 // PeerLostError reports that a required rank is gone: it left the group, its worker ended, or
-// its process died. PID is 0 for a rank of this process. Host is the name of another host, on which
-// the rank was.
+// its process died. PID is 0 for a rank of this process. Host is the name of its host, "" if it is
+// this rank's.
 //
 // Of a receive from any rank, Left are all ranks that have left, if there are several.
 type PeerLostError struct {
