@@ -304,17 +304,25 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
+// connectInPlaceOf connects with node 0 as the launcher of another node's part of a job, until the
+// end of the test.
+func connectInPlaceOf(t *testing.T, job *Spec) (context.Context, *Launchers) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	l, err := job.Nodes.Connect(ctx, "goccl run")
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	return ctx, l
+}
+
 // TestEndThatIsToldLate has a launcher that is slow to say how a rank has ended that others have
 // lost: the rank has not left.
 func TestEndThatIsToldLate(t *testing.T) {
 	jobs := nodeJobs(t, []int{1, 2}, "stay")
 	first := start(jobs[0])
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	l, err := jobs[1].Nodes.Connect(ctx, "goccl run")
-	require.NoError(t, err)
-	defer l.Close()
-	_, err = Exchange(ctx, l, nodeFacts{Ranks: 2, Host: "?"})
+	ctx, l := connectInPlaceOf(t, jobs[1])
+	_, err := Exchange(ctx, l, nodeFacts{Ranks: 2, Host: "?"})
 	require.NoError(t, err)
 	first.out.Await(t, "up", 1)
 
@@ -377,11 +385,7 @@ func TestMessagesThatNoLauncherSends(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			jobs := nodeJobs(t, []int{1, 1}, "stay")
 			first := start(jobs[0])
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			l, err := jobs[1].Nodes.Connect(ctx, "goccl run")
-			require.NoError(t, err)
-			defer l.Close()
+			ctx, l := connectInPlaceOf(t, jobs[1])
 			if c.first != nil {
 				l.send(*c.first)
 			} else if _, err := Exchange(ctx, l, c.facts); err == nil && c.facts.Ranks == 1 {
