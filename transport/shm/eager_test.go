@@ -73,6 +73,7 @@ func TestEagerCallAgrees(t *testing.T) {
 						if err == nil {
 							err = ep.Complete()
 						}
+						rest.halted.Store(true) // a wake of its own halts nobody: it may have gone on without being woken, by an older token
 						after(ep)
 						close(rest.proceed)
 						return err

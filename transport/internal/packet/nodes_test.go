@@ -39,7 +39,7 @@ func TestHostIsSaid(t *testing.T) {
 // Who dies before its node is connected is named by its rank in the job.
 func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 	all := processesOn([]int{0, 1, 1})
-	inside, over := make(chan struct{}), make(chan struct{})
+	inside, joined, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	all[2].connectNode = func(context.Context, host, int, int) (transport.Endpoint, error) {
 		close(inside)
 		<-over
@@ -52,6 +52,7 @@ func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 			switch rank {
 			case 0:
 				require.NoError(t, err)
+				close(joined) // before another rank leaves
 				require.NoError(t, ep.Close())
 				require.NoError(t, ep.Free())
 			case 1:
@@ -65,6 +66,7 @@ func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 		})
 	}
 	<-inside
+	<-joined
 	all[1].deaths.markDead(2)
 	all[1].noticeDeaths()
 	ranks.Wait()
