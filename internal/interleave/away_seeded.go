@@ -206,7 +206,11 @@ func bubbleOf(stack []byte) string {
 //
 //go:norace
 func (s *scheduler) explain(f *Finding) {
-	f.Tasks, f.Goroutines = s.describe()
+	var why string
+	f.Tasks, f.Goroutines, why = s.describe()
+	if f.Kind == Standstill || f.Kind == Overdue {
+		f.Text = why
+	}
 	f.Stacks, f.Bubble = stackText(), s.away.bubble
 }
 

@@ -24,6 +24,12 @@ func take(l lock) *task {
 	if s == nil {
 		return outside
 	}
+	if r, ok := l.(*reading); ok {
+		touch((*RWMutex)(r), true, false)
+	} else {
+		touch(l, true, true)
+	}
+
 	s.held = grow(s.held, s.holds)
 	s.held[s.holds] = l
 	s.holds++

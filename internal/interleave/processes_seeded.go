@@ -39,6 +39,7 @@ func (p *sleeper) isTrue() bool { return p.isWoken || len(p.limit.c) > 0 }
 func FutexWait(word *Uint32, value uint32, key uint64, d time.Duration) {
 	s := known()
 	s.step()
+	touch(&word.v, true, false)
 	if word.v.Load() != value || s.draw(32) == 0 {
 		return
 	}

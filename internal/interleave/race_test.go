@@ -174,8 +174,14 @@ func TestRaceProgram(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		x := new(int)
-		r := Run(t, Options{Seed: seed}, func() { program(x) })
-		require.Nil(t, r.Finding)
+		r := Run(t, Options{Seed: seed}, func() {
+			SetLabel("rank 7")
+			program(x)
+		})
+		if r.Finding != nil {
+			require.Equal(t, Race, r.Finding.Kind)
+			t.Fatal(r.Finding)
+		}
 	}
 }
 
@@ -188,6 +194,7 @@ func TestRaces(t *testing.T) {
 		out, err := exec.Command(os.Args[0], "-test.run", "^TestRaceProgram$", "-race-program", name).CombinedOutput()
 		hasRace = bytes.Contains(out, []byte("WARNING: DATA RACE"))
 		require.Equal(t, hasRace, err != nil, "%s: %v\n%s", name, err, out[:min(len(out), 4000)])
+		require.Equal(t, hasRace, bytes.Contains(out, []byte(string(Race)+": goroutine")) && bytes.Contains(out, []byte(" of rank 7")), "%s\n%s", name, out)
 		return hasRace
 	}
 	for name := range racy {

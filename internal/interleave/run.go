@@ -48,6 +48,7 @@ const (
 	Overdue    Kind = "no goroutine can go on, and nothing is due soon"
 	Endless    Kind = "the program does not end"
 	Panic      Kind = "panic"
+	Race       Kind = "data race, which the race detector reports"
 	Leak       Kind = "goroutines or timers are left"
 	Stranger   Kind = "a goroutine that no seed orders calls goccl"
 	Blocked    Kind = "a goroutine waits for what no seed orders, and keeps all others from going on"
@@ -159,7 +160,7 @@ func newScheduler(o *Options) *scheduler {
 		o.Limit = 1_000_000
 	}
 	if o.IsTraced {
-		s.trace = &trace{isProgram: o.IsProgram}
+		s.trace = &trace{isProgram: o.IsProgram, files: map[string][]string{}}
 	}
 
 	afters := random(o.Seed ^ prime)
@@ -178,6 +179,7 @@ func (s *scheduler) run(program func()) {
 	if s.trace != nil {
 		s.trace.start = time.Now()
 	}
+	hasNewRace() // of others
 	root := s.add("its first step", false)
 	s.current = root
 	setRunning(s)
@@ -260,17 +262,28 @@ func (s *scheduler) findLeaks() {
 	}
 }
 
-// describe returns what each task is about to do.
+// describe returns what each task is about to do, and what explains that they wait, if the run is
+// traced.
 //
 //go:norace
-func (s *scheduler) describe() (texts []string, goroutines []Goroutine) {
+func (s *scheduler) describe() (texts []string, goroutines []Goroutine, why string) {
+	fewest := nearby + 1
 	texts, goroutines = make([]string, 0, s.count), make([]Goroutine, 0, s.count)
 	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
 		if t == nil || t.isBackground && !t.awaitsContext() && s.calendar.endedAt.IsZero() {
 			continue
 		}
-		texts, goroutines = append(texts, t.describe()), append(goroutines, Goroutine{t.id, t.label, t == s.current})
+
+		text := t.describe()
+		for _, m := range s.trace.findMissed(t) {
+			text += "\n\t\t" + s.trace.describe(m)
+			if m.calls < fewest {
+				why, fewest = t.String()+" "+s.trace.describe(m), m.calls
+			}
+		}
+
+		texts, goroutines = append(texts, text), append(goroutines, Goroutine{t.id, t.label, t == s.current})
 	}
 
 	for i := range s.calendar.dues[:s.calendar.end] {
@@ -278,5 +291,5 @@ func (s *scheduler) describe() (texts []string, goroutines []Goroutine) {
 			texts, goroutines = append(texts, "a timer of "+t.label+" is armed"), append(goroutines, Goroutine{Label: t.label})
 		}
 	}
-	return texts, goroutines
+	return texts, goroutines, why
 }

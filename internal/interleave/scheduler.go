@@ -97,6 +97,10 @@ func (s *scheduler) step() {
 	if s.away.count > 0 || s.away.stranger != nil {
 		s.ask(0)
 	}
+	if s.findRace(s.current) {
+		s.stop()
+	}
+
 	s.steps++
 	if s.steps == s.options.Limit {
 		s.fail(&Finding{Kind: Endless})
@@ -111,6 +115,18 @@ func (s *scheduler) step() {
 	t.at.look()
 	s.pickNext()
 	s.trace.add(t, goOn)
+}
+
+// findRace reports whether the running task has made a race since its last step.
+//
+//go:norace
+func (s *scheduler) findRace(t *task) bool {
+	if !hasNewRace() {
+		return false
+	}
+	t.at.look()
+	s.fail(&Finding{Kind: Race, Text: t.String() + t.at.describe()})
+	return true
 }
 
 // wait is a step of the running task that it takes once a condition is true. Outside of Run it
@@ -265,6 +281,7 @@ func (s *scheduler) end(t *task) {
 	if s.isOver {
 		return
 	}
+	s.findRace(t)
 	s.tasks[t.number] = nil
 	for s.count > 1 && s.tasks[s.count-1] == nil {
 		s.count--

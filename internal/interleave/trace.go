@@ -57,19 +57,23 @@ type trace struct {
 }
 
 type moment struct {
-	task  int
+	of    *task // nil: the clock has advanced
 	label string
 	event event
 	at    stack
 	time  time.Time // if the clock has advanced
+
+	word      any // that the task has used, or the lock that it has taken; nil: none
+	isRead    bool
+	isWritten bool
 }
 
 //go:norace
 func (r *trace) add(t *task, e event) {
-	m := moment{task: -1, event: e}
+	m := moment{of: t, event: e}
 	switch {
 	case t != nil:
-		m.task, m.label, m.at = t.number, t.label, t.at
+		m.label, m.at = t.label, t.at
 	default:
 		m.time = time.Now()
 	}
@@ -78,12 +82,26 @@ func (r *trace) add(t *task, e event) {
 	r.end++
 }
 
+// touch notes that the running task has used a word, or has taken a lock.
+//
+//go:norace
+func touch(word any, isRead, isWritten bool) {
+	s := running
+	if s == nil || s.trace == nil || s.isOver || s.trace.end == 0 {
+		return
+	}
+	m := &s.trace.moments[s.trace.end-1] // its step
+	m.word, m.isRead, m.isWritten = word, isRead, isWritten
+}
+
 func (r *trace) steps() (steps []Action) {
-	r.files = map[string][]string{}
 	reached := map[int]string{} // by task
 	for i := range r.moments[:r.end] {
 		m := &r.moments[i]
-		step := Action{Task: m.task, Label: m.label}
+		step := Action{Task: -1, Label: m.label}
+		if m.of != nil {
+			step.Task = m.of.number
+		}
 
 		switch m.event {
 		case advanceClock:
@@ -101,12 +119,12 @@ func (r *trace) steps() (steps []Action) {
 		n := len(steps)
 		switch {
 		case r.isProgram == nil:
-		case m.event != advanceClock && (step.Where == "" || step.Where == reached[m.task]):
+		case m.event != advanceClock && (step.Where == "" || step.Where == reached[step.Task]):
 			continue
 		case m.event == advanceClock && n > 0 && steps[n-1].Task < 0:
 			steps = steps[:n-1]
 		}
-		reached[m.task] = step.Where
+		reached[step.Task] = step.Where
 		steps = append(steps, step)
 	}
 	return steps

@@ -35,6 +35,7 @@ func (w *cell[T, W, P]) Load() T {
 	step()
 	v := P(&w.v).Load()
 	noteLoad(w.load())
+	touch(&w.v, true, false)
 	return v
 }
 
@@ -42,6 +43,7 @@ func (w *cell[T, W, P]) Load() T {
 func (w *cell[T, W, P]) Store(value T) {
 	step()
 	P(&w.v).Store(value)
+	touch(&w.v, false, true)
 	stepAfter()
 }
 
@@ -50,6 +52,7 @@ func (w *cell[T, W, P]) Swap(value T) T {
 	step()
 	old := P(&w.v).Swap(value)
 	noteLoad(w.load())
+	touch(&w.v, true, true)
 	stepAfter()
 	return old
 }
@@ -59,6 +62,7 @@ func (w *cell[T, W, P]) CompareAndSwap(from, to T) bool {
 	step()
 	isSwapped := P(&w.v).CompareAndSwap(from, to)
 	noteLoad(w.load())
+	touch(&w.v, true, isSwapped)
 	stepAfter()
 	return isSwapped
 }
@@ -80,6 +84,7 @@ type number[T, W any, P adder[T, W]] struct{ cell[T, W, P] }
 func (w *number[T, W, P]) Add(delta T) T {
 	step()
 	sum := P(&w.v).Add(delta)
+	touch(&w.v, true, true)
 	stepAfter()
 	return sum
 }

@@ -19,6 +19,7 @@ type foundError struct{ *interleave.Finding }
 // What users can do about a finding.
 var advice = map[interleave.Kind]string{
 	interleave.Standstill: "no goroutine can go on: each waits for another one",
+	interleave.Race:       "a data race, which the race detector reports above: the first of these goroutines has made the later access",
 	interleave.Endless:    "the program does not end",
 	interleave.Leak:       "the program has ended, and has left goroutines or timers",
 	interleave.Stranger: "a goroutine that go has started calls goccl, so that no seed orders it: " +
@@ -70,7 +71,7 @@ func (f *foundError) lines() (lines []string) {
 			}
 		}
 
-		if isTask && f.Goroutines[i].IsNext && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy) {
+		if isTask && f.Goroutines[i].IsNext && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy || f.Kind == interleave.Race) {
 			first = []string{line(who, g)}
 			continue
 		}

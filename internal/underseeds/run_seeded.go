@@ -37,8 +37,8 @@ const (
 // the program again, and often if isSilent: with fewer and fewer switches from rank to rank.
 func picture(t *testing.T, seed uint64, isSilent bool, err error, program func() error) string {
 	f, ok := errors.AsType[*foundError](err)
-	if ok && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy || f.Kind == interleave.Stranger) {
-		return "" // the line is all
+	if ok && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy || f.Kind == interleave.Stranger || f.Kind == interleave.Race) {
+		return "" // the line is all; and the detector reports a race once
 	}
 	o := interleave.Options{Seed: seed, IsRecorded: true}
 	again := func(o interleave.Options) (interleave.Result, bool) {

@@ -148,13 +148,15 @@ func compose(root string, set []*mutant) (files map[string]string, err error) {
 		slices.SortFunc(of, func(a, b change) int { return b.from - a.from })
 
 		for _, c := range of {
-			both := fmt.Sprintf("if interleave.Mutant == %q {\n%s} else {\n%s}\n", c.by, c.new, c.old)
+			line := strings.Count(text[:c.from], "\n") + 1
+			both := fmt.Sprintf("if interleave.Mutant == %q {\n//line :%d:1\n%s} else {\n//line :%[2]d:1\n%[4]s}\n//line :%d:1\n",
+				c.by, line, c.new, c.old, line+strings.Count(c.old, "\n"))
 			text = text[:c.from] + both + text[c.to:]
 		}
 		if !strings.Contains(text, `goccl/internal/interleave"`) {
 			clause := text[strings.Index("\n"+text, "\npackage "):]
 			clause, _, _ = strings.Cut(clause, "\n")
-			text = strings.Replace(text, clause+"\n", clause+"\nimport \"github.com/goccl/goccl/internal/interleave\"\n", 1)
+			text = strings.Replace(text, clause+"\n", clause+"; import \"github.com/goccl/goccl/internal/interleave\"\n", 1)
 		}
 		files[name] = text
 	}

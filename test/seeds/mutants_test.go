@@ -182,33 +182,38 @@ func runFirst(ctx context.Context, program, mutant, kind string, from, count uin
 	return seed, string(out)
 }
 
-// sentenceOf returns the line of a report that says what is wrong.
+// sentenceOf returns what a report says is wrong, with the first line that names a rank, and what
+// that rank has not seen, or where the race detector has found a race.
 func sentenceOf(report string) string {
-	var first string
-	isFound := false
+	before, found, _ := strings.Cut(report, "found: ")
+	if found == "" {
+		_, found, _ = strings.Cut(report, "panic: ")
+	}
+	first, rest, _ := strings.Cut(found, "\n")
+	what := strings.TrimSpace(first)
+	if !strings.Contains(what, "rank ") {
+		what += lineWith(rest, "rank ")
+	}
+	for _, at := range accesses.FindAllStringSubmatch(before, 2) {
+		what += ", " + at[1]
+	}
+	return fmt.Sprintf("%.400s", what)
+}
+
+// lineWith returns the first line of a report that has some text, after a colon.
+func lineWith(report, text string) string {
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
-		if _, what, ok := strings.Cut(line, "found: "); ok {
-			line, isFound = what, true
-		}
-		if strings.Contains(line, " ranks, waiting ") || strings.HasPrefix(line, "event ") { // the job
-			continue
-		}
-		if first == "" && !isFound && !strings.HasPrefix(line, "panic: ") && !strings.Contains(line, "DATA RACE") {
-			continue
-		}
-		if first == "" {
-			first = line
-		}
-		if strings.Contains(line, "rank ") {
-			if line != first {
-				line = first + ": " + line
-			}
-			return fmt.Sprintf("%.160s", line)
+		isOfJob := strings.Contains(line, " ranks, waiting ") || strings.HasPrefix(line, "event ")
+		if strings.Contains(line, text) && !isOfJob {
+			return ": " + line
 		}
 	}
-	return fmt.Sprintf("%.160s", first)
+	return ""
 }
+
+// accesses finds where a race detector's report has the two accesses, outside of package interleave.
+var accesses = regexp.MustCompile(`(?i)(?:read|write) at 0x.*\n(?:  .*\n .*internal/interleave/.*\n)*  .*\n +\S*/(\w+/\w+\.go:\d+)`)
 
 // TestFirst runs jobs until one is wrong. It is for TestMutants.
 func TestFirst(t *testing.T) {
@@ -220,6 +225,9 @@ func TestFirst(t *testing.T) {
 			err = r.Finding
 		}
 		if err != nil {
+			if _, again := runAgain(t, kindOf(seed), seed, interleave.Options{Seed: seed, IsTraced: true}); again != nil {
+				err = again // with words
+			}
 			t.Fatalf("found: %v", err)
 		}
 		if t.Failed() { // by a race

@@ -41,12 +41,12 @@ func report(t *testing.T, k kind, seed uint64, err error) {
 	}
 
 	again := ""
+	o.IsTraced = true
+	r, failure := runAgain(t, k, seed, o)
+	if failure != nil { // with what ranks have missed
+		text = failure.Error()
+	}
 	if o.Choices != nil {
-		o.IsTraced = true
-		r, failure := runAgain(t, k, seed, o)
-		if failure != nil {
-			text = failure.Error()
-		}
 		steps = interleave.Picture(r.Trace, 80, 160)
 		again = " -choices " + o.Choices.String()
 	}
