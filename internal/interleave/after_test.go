@@ -4,6 +4,7 @@ package interleave
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,13 +16,13 @@ func TestStepAfterStore(t *testing.T) {
 	for seed := uint64(0); seed < 100 && !isFound; seed++ {
 		Run(t, Options{Seed: seed}, func() {
 			var isThere Bool
-			plain := 0
+			var plain atomic.Bool // no step
 			var all WaitGroup
 			all.Go(func() {
 				isThere.Store(true)
-				plain = 1
+				plain.Store(true)
 			})
-			all.Go(func() { isFound = isFound || isThere.Load() && plain == 0 })
+			all.Go(func() { isFound = isFound || isThere.Load() && !plain.Load() })
 			all.Wait()
 		})
 	}

@@ -267,7 +267,7 @@ func (s *scheduler) findLeaks() {
 //
 //go:norace
 func (s *scheduler) describe() (texts []string, goroutines []Goroutine, why string) {
-	fewest := nearby + 1
+	closest := 2 * (nearby + 1)
 	texts, goroutines = make([]string, 0, s.count), make([]Goroutine, 0, s.count)
 	for i := 0; i < s.count; i++ {
 		t := s.tasks[i]
@@ -278,8 +278,8 @@ func (s *scheduler) describe() (texts []string, goroutines []Goroutine, why stri
 		text := t.describe()
 		for _, m := range s.trace.findMissed(t) {
 			text += "\n\t\t" + s.trace.describe(m)
-			if m.calls < fewest {
-				why, fewest = t.String()+" "+s.trace.describe(m), m.calls
+			if m.distance < closest {
+				why, closest = t.String()+" "+s.trace.describe(m), m.distance
 			}
 		}
 

@@ -84,7 +84,7 @@ type number[T, W any, P adder[T, W]] struct{ cell[T, W, P] }
 func (w *number[T, W, P]) Add(delta T) T {
 	step()
 	sum := P(&w.v).Add(delta)
-	touch(&w.v, true, true)
+	touch(&w.v, false, true) // who only counts has not looked
 	stepAfter()
 	return sum
 }

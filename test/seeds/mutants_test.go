@@ -189,10 +189,9 @@ func sentenceOf(report string) string {
 	if found == "" {
 		_, found, _ = strings.Cut(report, "panic: ")
 	}
-	first, rest, _ := strings.Cut(found, "\n")
-	what := strings.TrimSpace(first)
+	what := lineWith(found, "")
 	if !strings.Contains(what, "rank ") {
-		what += lineWith(rest, "rank ")
+		what += ": " + lineWith(found, "rank ")
 	}
 	for _, at := range accesses.FindAllStringSubmatch(before, 2) {
 		what += ", " + at[1]
@@ -200,13 +199,13 @@ func sentenceOf(report string) string {
 	return fmt.Sprintf("%.400s", what)
 }
 
-// lineWith returns the first line of a report that has some text, after a colon.
+// lineWith returns the first line of a report that has some text, and is not the job's.
 func lineWith(report, text string) string {
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
 		isOfJob := strings.Contains(line, " ranks, waiting ") || strings.HasPrefix(line, "event ")
 		if strings.Contains(line, text) && !isOfJob {
-			return ": " + line
+			return line
 		}
 	}
 	return ""
