@@ -33,6 +33,8 @@ type standing struct {
 	isSilent    bool         // the ranks have made no call of the group
 	isElsewhere bool         // they are on another node, whose records this rank cannot read
 	isIdle      bool         // they are in no call and wait for no message
+	message     string       // of this group that has not ended, "" if all have
+	isSender    bool         // it is a send to this rank
 	hasLeft     bool         // they have closed the group
 	hasSteps    bool         // they have marked steps of the group
 }
@@ -40,9 +42,9 @@ type standing struct {
 // String returns a text such as "rank 1 last made call 4, all_reduce of 8 float32 by direct, and is
 // in no call".
 func (l LastCall) String() string {
-	s, are := &l.standing, "is"
+	s, are, have := &l.standing, "is", "has"
 	if len(l.Ranks) > 1 {
-		are = "are"
+		are, have = "are", "have"
 	}
 	var does []string
 	add := func(is bool, text string) {
@@ -66,6 +68,7 @@ func (l LastCall) String() string {
 	for _, other := range l.Others {
 		add(true, other.inOther(are))
 	}
+	add(s.message != "", have+" not ended "+s.message)
 	add(s.isIdle, are+" in no call")
 	return transport.RanksText(l.Ranks) + " " + strings.Join(does, ", and ")
 }
@@ -126,11 +129,14 @@ func (l *records) lastCalls(ranks []int, seq uint64, areLost bool) (all []LastCa
 			continue
 		}
 		s := &last.standing
-		s.isThis, s.isIdle = seq > 0 && last.Seq == seq, s.isIdle && !areLost
+		s.isThis = seq > 0 && last.Seq == seq
+		if areLost {
+			s.isIdle, s.message, s.isSender = false, "", false
+		}
 		if areLost && !s.hasLeft { // it has died
 			last.Others = nil
 		}
-		if s.isSilent && last.Others == nil && (areLost || seq == 0) { // a message's error says nothing of calls
+		if s.isSilent && last.Others == nil && s.message == "" && (areLost || seq == 0) { // a message's error says nothing of calls
 			continue
 		}
 
@@ -179,8 +185,14 @@ func (l *records) lastCall(rank int) (last LastCall, ok bool) {
 	}
 
 	last.Others = others
-	last.standing.isIdle = others == nil && read.Hidden == 0 && !last.isOpen() &&
-		!slices.ContainsFunc(read.Messages, func(m flight.Message) bool { return m.State != flight.StateDone })
+	s := &last.standing
+	s.isIdle = others == nil && read.Hidden == 0 && !last.isOpen()
+	for _, m := range read.Messages {
+		s.isIdle = s.isIdle && m.State == flight.StateDone
+		if m.State == flight.StateBegun && m.Group == l.lane.Group() && m.Kind != "" {
+			s.message, s.isSender = m.What(), m.Kind == "send" && m.Peer == l.rank
+		}
+	}
 	return last, ok || others != nil
 }
 

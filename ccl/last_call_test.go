@@ -84,7 +84,7 @@ func TestMissingIsInNoCall(t *testing.T) {
 		err := g[0].Barrier(bg, soon)
 		require.True(t, strings.HasSuffix(err.Error(), `; rank 1 last made call 1, split "closed" by the engine, and is in no call`), err)
 
-		// One that waits for a message is not said to be idle.
+		// One that waits for a message is said to, and not to be idle.
 		g = group(t, connect, 2)
 		work := ccl.Irecv(bg, g[1], make([]int, 1), 0, 0)
 		require.Eventually(t, func() bool { // it is recorded when it moves
@@ -92,7 +92,7 @@ func TestMissingIsInNoCall(t *testing.T) {
 			return !strings.Contains(last.String(), "in no call")
 		}, patient, time.Millisecond)
 		err = g[0].Barrier(bg, soon)
-		require.True(t, strings.HasSuffix(err.Error(), "; rank 1 made no call of this group"), err)
+		require.True(t, strings.HasSuffix(err.Error(), "; rank 1 made no call of this group, and has not ended recv of 1 int64 from rank 0, tag 0"), err)
 		require.Error(t, work.Wait(bg), "the group has failed")
 	})
 }
@@ -208,5 +208,24 @@ func TestMissingHasBegunTheCall(t *testing.T) {
 		for _, c := range g {
 			require.NoError(t, c.Close())
 		}
+	})
+}
+
+// The error of a send to a rank that sends to this one says so, and what to use instead.
+func TestTwoSenders(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x := make([]int64, 1<<17) // too long for a copy on the way
+		end := make(chan error, 1)
+		go func() { end <- ccl.Send(bg, g[1], x, 0, 3) }()
+		require.Eventually(t, func() bool {
+			last, ok := ccl.LastCallOf(g[0], 1)
+			return ok && strings.HasSuffix(last.String(), " has not ended send of 131072 int64 to rank 0, tag 3")
+		}, patient, time.Millisecond)
+		err := ccl.Send(bg, g[0], x, 1, 4, soon)
+		require.ErrorContains(t, err, "to rank 1, tag 4 (ranks that send to each other use SendRecv, or Isend): timed out after 100ms: ")
+		require.True(t, strings.HasSuffix(err.Error(), " has not ended send of 131072 int64 to rank 0, tag 3"), err)
+		require.NoError(t, g[0].Close())
+		require.Error(t, <-end)
 	})
 }

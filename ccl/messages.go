@@ -362,6 +362,9 @@ func (m *message) failed(cause error) *CallError {
 	if len(m.Others) > 0 {
 		e.Message += fmt.Sprintf(" (messages of tags %d have come)", m.Others)
 	}
+	if m.Sending && late != nil && late.By == g.rank && slices.ContainsFunc(e.Last, func(l LastCall) bool { return l.standing.isSender }) {
+		e.Message += " (ranks that send to each other use SendRecv, or Isend)"
+	}
 	if late != nil && late.By != g.rank && e.Awaited >= 0 {
 		e.Message += fmt.Sprintf(": rank %d waited for rank %d when the group failed", g.rank, e.Awaited)
 	}

@@ -144,9 +144,15 @@ func (c Call) String() string {
 // String returns the message as text, such as "message 3, send of 8 int64 to rank 1, tag 7
 // (begun)".
 func (m Message) String() string {
-	if m.Kind == "" {
-		return fmt.Sprintf("message %d (%s)", m.Number, m.State)
+	what := ""
+	if m.Kind != "" {
+		what = ", " + m.What()
 	}
+	return fmt.Sprintf("message %d%s (%s)", m.Number, what, m.State)
+}
+
+// What returns what the message is, such as "send of 8 int64 to rank 1, tag 7".
+func (m Message) What() string {
 	way, peer := "from", "any rank"
 	if m.Kind == "send" {
 		way = "to"
@@ -159,7 +165,7 @@ func (m Message) String() string {
 	if m.Label != "" {
 		label = fmt.Sprintf(" %q", m.Label)
 	}
-	return fmt.Sprintf("message %d, %s of %d %s %s %s, tag %d%s (%s)", m.Number, m.Kind, m.Count, m.Type, way, peer, m.Tag, label, m.State)
+	return fmt.Sprintf("%s of %d %s %s %s, tag %d%s", m.Kind, m.Count, m.Type, way, peer, m.Tag, label)
 }
 
 // filePrefix and fileSuffix are those of the names of documents.
