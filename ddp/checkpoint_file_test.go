@@ -35,7 +35,7 @@ func saves(t *testing.T, path string, state any, more ...ddp.Tensor) []error {
 func TestCheckpointNowhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "c")
 	for _, err := range saves(t, path, 1) {
-		require.ErrorContains(t, err, "open "+path+": no such file or directory")
+		require.ErrorContains(t, err, "open "+path+": no such file or directory: make the directory "+filepath.Dir(path))
 	}
 }
 

@@ -22,7 +22,7 @@ const stepsHint = "; all ranks make the same calls of a Reducer, and of several 
 	"ranks that have fewer steps train within Join"
 
 // checkpointHint is that of errors of ranks that save alone.
-const checkpointHint = "; all ranks call Save, and all call Load, between the same steps"
+const checkpointHint = "; all ranks call Save, and all call Load, between the same steps; ranks that have fewer train within Join"
 
 // elsewhere has works in which ranks wait for others that are elsewhere, each with a check of what its first two ranks
 // say, in two lines, and of what its last says.

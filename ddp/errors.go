@@ -81,7 +81,7 @@ func checkpointHint(err error) string {
 		isAlone = slices.ContainsFunc(m.Values, func(v ccl.MismatchValue) bool { return slices.Contains(checkpoints, v.Value) })
 	}
 	if isAlone {
-		return "; all ranks call Save, and all call Load, between the same steps"
+		return "; all ranks call Save, and all call Load, between the same steps; ranks that have fewer train within Join"
 	}
 	return ""
 }

@@ -136,6 +136,9 @@ func (o *Options) writeCheckpoint(path string, state []byte, tensors []Tensor) e
 	err := atomicfile.Replace(path, true, func(f *os.File) error {
 		return cmp.Or(writeTensors(f, tensors, state, o.LogicalShards), makeNewest(f.Name(), filepath.Dir(path)))
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: make the directory %s", err, filepath.Dir(path))
+	}
 	if err != nil || o.KeepCheckpoints < 1 {
 		return err
 	}

@@ -45,7 +45,7 @@ func (r *Reducer) verify(ctx context.Context) error {
 }
 
 // driftedHint says where parameters that differ often come from.
-const driftedHint = "; a gradient that is allocated anew is not the one that New got: pass it to ReadyGrad"
+const driftedHint = "; a rank has changed one alone, or has allocated a gradient anew, which it then passes to ReadyGrad"
 
 // verifiesStep reports whether Wait compares the parameters in this step.
 func (r *Reducer) verifiesStep() bool {

@@ -163,7 +163,7 @@ func (l *Launchers) gather(ctx context.Context, self nodeJoin) error {
 
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w: another job or program has it; give each job a port of its own", err)
+		err = fmt.Errorf("%w: another job or program has it, or another launcher that is node 0; give each job a port of its own, and each launcher of a job its node's number", err)
 	}
 	if err != nil {
 		return err

@@ -58,6 +58,19 @@ func TestNothingIsMappedAfterFreeOfRecords(t *testing.T) {
 	})
 }
 
+// A job's name without its end stands for it, also after restarts.
+func TestNameOfJob(t *testing.T) {
+	for name, isOf := range map[string]bool{
+		"goccl-ab": true, "goccl-ab-1": true, "goccl-ab.2-13": true, "goccl-ab.2": true,
+		"goccl-abc": false, "goccl-abc-1": false, "goccl-ab-x": false, "goccl-ab7": false, "goccl-ab.2x-1": false, "goccl-a": false,
+	} {
+		require.Equal(t, isOf, header{name: name}.isOf("goccl-ab"), name)
+	}
+	require.True(t, header{name: "goccl-ab.1-1"}.isOf("goccl-ab.1"))
+	require.True(t, header{name: "goccl-ab.1-1"}.isOf("goccl-ab.1-1"))
+	require.False(t, header{name: "goccl-ab.1-1"}.isOf("goccl-ab-1"))
+}
+
 // A Flight that is closed twice closes no file of somebody else, and unmaps nobody's memory.
 func TestFlightIsClosedOnce(t *testing.T) {
 	useOwnDirectory(t)

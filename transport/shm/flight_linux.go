@@ -84,9 +84,9 @@ type Flight struct {
 }
 
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or
-// joining, by the job's name. The name may lack its end, a "-" and the number by which package
-// dist counts the groups that were initialized: then OpenFlight takes the last. It reads the
-// memory only.
+// joining, by the job's name. The name may lack its end, a "." and the number of a restart, and a
+// "-" and the number by which package dist counts the groups that were initialized: then OpenFlight
+// takes the last. It reads the memory only.
 func OpenFlight(job string) (*Flight, error) {
 	found, err := findFlight(func(f, found *Flight) bool {
 		return f.header.isOf(job) && (found == nil || found.header.made <= f.header.made)
@@ -134,8 +134,10 @@ func findFlight(isBetter func(f, found *Flight) bool) (found *Flight, err error)
 // isOf reports whether the header is that of a job's segment, by the name that a user has of the
 // job.
 func (h header) isOf(job string) bool {
-	counted, of := strings.CutPrefix(h.name, job+"-")
-	return h.name == job || h.jobID() == job || of && strings.Trim(counted, "0123456789") == ""
+	end, isBegin := strings.CutPrefix(h.name, job)
+	isBegin = isBegin && (end == "" || end[0] == '.' || end[0] == '-')
+	restart, counted, _ := strings.Cut(strings.TrimPrefix(end, "."), "-")
+	return h.jobID() == job || isBegin && strings.Trim(restart+counted, "0123456789") == ""
 }
 
 func openFlight(fd int, h header) (*Flight, error) {

@@ -18,16 +18,8 @@ func (c *inspectCommand) health(stdout io.Writer) error {
 	names := []string{c.What}
 	if c.What == "" {
 		jobs, err := inspect.Jobs()
-		if err == nil && jobs == nil {
-			err = errors.New("no job of this user is running")
-		}
-		if err != nil {
+		if names, err = namesOf(jobs, err); err != nil {
 			return unhealthyError{err, 2}
-		}
-
-		names = nil
-		for _, j := range jobs {
-			names = append(names, j.Name)
 		}
 	}
 
@@ -63,4 +55,15 @@ func (c *inspectCommand) health(stdout io.Writer) error {
 		return err
 	}
 	return unhealthyError{errors.Join(problems...), status}
+}
+
+// namesOf returns the names of the running jobs. It is an error if there are none.
+func namesOf(jobs []inspect.Listed, err error) (names []string, _ error) {
+	for _, j := range jobs {
+		names = append(names, j.Name)
+	}
+	if err == nil && names == nil {
+		err = errors.New("no job of this user is running")
+	}
+	return names, err
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
+	"github.com/goccl/goccl/transport/shm"
 	"github.com/stretchr/testify/require"
 )
 
@@ -136,4 +138,15 @@ func TestInspectElsewhere(t *testing.T) {
 	text, _ := inspected(t)
 	require.Regexp(t, job+`-1 +2 +- +\d+s +ranks 0, 1 elsewhere +-\n`, text)
 	require.Contains(t, text, noPID)
+}
+
+// Without a job, health is that of no job: status 2.
+func TestHealthOfNoJob(t *testing.T) {
+	_, err := namesOf([]inspect.Listed{}, nil)
+	require.EqualError(t, err, "no job of this user is running")
+	names, err := namesOf([]inspect.Listed{{RunningJob: shm.RunningJob{Name: "a"}}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
+	_, err = namesOf(nil, os.ErrPermission)
+	require.ErrorIs(t, err, os.ErrPermission)
 }
