@@ -115,8 +115,8 @@ func (r report) comparison(runs []*run, others float64) error {
 	fmt.Fprint(r.out, "time: all epochs, without the tests. communication: the share of it that rank 0\n"+
 		"spent in collectives, waiting for slower ranks included.\n")
 	if others > busyCores {
-		fmt.Fprintf(r.out, "This machine was busy: other programs used %.1f of its %d cores, so the times show no\n"+
-			"speed-up. Try again when it is idle.\n", others, runtime.GOMAXPROCS(0))
+		fmt.Fprintf(r.out, "This machine was busy: other programs used %.1f of its %d cores, so the times are not\n"+
+			"compared. Try again when it is idle.\n", others, runtime.GOMAXPROCS(0))
 	}
 
 	fmt.Fprintln(r.out)
