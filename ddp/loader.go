@@ -79,6 +79,9 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 	return func(yield func(B, error) bool) {
 		var none B
 		err := l.Check()
+		if err == nil && ctx == nil {
+			err = noContext("ddp.Loader")
+		}
 		if err == nil && from < 0 {
 			err = invalid("ddp.Loader", "the first step is %d, and must be at least 0", from)
 		}

@@ -105,6 +105,9 @@ func TestWrongLoader(t *testing.T) {
 	l := ddp.Loader[int]{Sampler: right, Batch: 1, Load: load}
 	require.NoError(t, l.Check())
 	require.EqualError(t, errors.Join(epochErrors(&l, -1)...), "ddp: Loader: the first step is -1, and must be at least 0")
+	for _, err := range l.Epoch(nil, 0, 0) { //nolint:staticcheck // it is what is tried
+		require.EqualError(t, err, "ddp: Loader: the context is nil: use context.Background")
+	}
 }
 
 // Numbers near the largest of an int do not overflow.

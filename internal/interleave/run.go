@@ -62,6 +62,7 @@ type Finding struct {
 	Tasks []string // a line for each goroutine
 
 	Goroutines []Goroutine // of Tasks
+	Racer      Goroutine   // that has made the later access of a Race
 	Stacks     string      // of all goroutines, when it was found
 	Bubble     string      // how Stacks mark a goroutine of the program
 	Stack      string      // of the goroutine that panics or is a Stranger

@@ -125,7 +125,7 @@ func (s *scheduler) findRace(t *task) bool {
 		return false
 	}
 	t.at.look()
-	s.fail(&Finding{Kind: Race, Text: t.String() + t.at.describe()})
+	s.fail(&Finding{Kind: Race, Text: t.String() + t.at.describe(), Racer: Goroutine{Number: t.id, Label: t.label}})
 	return true
 }
 

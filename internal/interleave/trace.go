@@ -171,6 +171,9 @@ func (c *stack) describe() string {
 		return ""
 	}
 	what, file, line := c.find(nil)
+	if file == "" {
+		return ""
+	}
 	return fmt.Sprintf(", %s at %s", what, position(file, line))
 }
 

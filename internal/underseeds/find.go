@@ -77,5 +77,5 @@ func command(name string, seed uint64) string {
 	if interleave.IsOn {
 		flags += " -tags interleave"
 	}
-	return fmt.Sprintf("go test%s -run '%s' %s -args -goccl.seed %d -goccl.count 1", flags, strings.Join(parts, "/"), tested, seed)
+	return fmt.Sprintf("go test%s -run '%s' %s -args -goccl.seed %d -goccl.count 1", flags, strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`), tested, seed)
 }

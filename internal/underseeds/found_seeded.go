@@ -3,6 +3,7 @@
 package underseeds
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -19,7 +20,7 @@ type foundError struct{ *interleave.Finding }
 // What users can do about a finding.
 var advice = map[interleave.Kind]string{
 	interleave.Standstill: "no goroutine can go on: each waits for another one",
-	interleave.Race:       "a data race, which the race detector reports above: the first of these goroutines has made the later access",
+	interleave.Race:       "a data race, which the race detector reports above: this goroutine has made the later access",
 	interleave.Endless:    "the program does not end",
 	interleave.Leak:       "the program has ended, and has left goroutines or timers",
 	interleave.Stranger: "a goroutine that go has started calls goccl, so that no seed orders it: " +
@@ -51,6 +52,9 @@ func (f *foundError) lines() (lines []string) {
 		}
 		return lines
 	}
+	if f.Kind == interleave.Race {
+		return []string{f.racer()}
+	}
 	if all := launchenv.ParseStacks(f.Stack); len(all) > 0 { // a Stranger
 		return []string{line("a goroutine", all[0])}
 	}
@@ -64,14 +68,10 @@ func (f *foundError) lines() (lines []string) {
 		}
 
 		who := "a goroutine"
-		if isTask && f.Goroutines[i].Label != "" {
-			who = f.Goroutines[i].Label
-			if !g.IsWorker() {
-				who = "a goroutine of " + who
-			}
+		if isTask {
+			who = nameOf(f.Goroutines[i].Label, g)
 		}
-
-		if isTask && f.Goroutines[i].IsNext && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy || f.Kind == interleave.Race) {
+		if isTask && f.Goroutines[i].IsNext && (f.Kind == interleave.Blocked || f.Kind == interleave.Busy) {
 			first = []string{line(who, g)}
 			continue
 		}
@@ -85,6 +85,28 @@ func (f *foundError) lines() (lines []string) {
 	}
 	slices.Sort(lines)
 	return append(first, slices.Compact(lines)...)
+}
+
+// racer says who has made the later access of a race, and where it is. One that has come to its end
+// is in no line of the program.
+func (f *foundError) racer() string {
+	for _, g := range launchenv.ParseStacks(f.Stacks) {
+		if int64(g.Number) == f.Racer.Number && slices.ContainsFunc(g.Frames, launchenv.Frame.IsOwn) {
+			return line(nameOf(f.Racer.Label, g), g)
+		}
+	}
+	return cmp.Or(f.Racer.Label, "a goroutine")
+}
+
+// nameOf names a goroutine by the label of its rank.
+func nameOf(label string, g launchenv.Goroutine) string {
+	switch {
+	case label == "":
+		return "a goroutine"
+	case !g.IsWorker():
+		return "a goroutine of " + label
+	}
+	return label
 }
 
 // line says in which call of which line a goroutine is.
