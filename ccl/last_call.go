@@ -33,7 +33,8 @@ type standing struct {
 	isSilent    bool         // the ranks have made no call of the group
 	isElsewhere bool         // they are on another node, whose records this rank cannot read
 	isIdle      bool         // they are in no call and wait for no message
-	message     string       // of this group that has not ended, "" if all have
+	message     string       // of this group that has not ended, or else the last one if it has failed
+	isFailed    bool         // that message
 	isSender    bool         // it is a send to this rank
 	hasLeft     bool         // they have closed the group
 	hasSteps    bool         // they have marked steps of the group
@@ -68,7 +69,8 @@ func (l LastCall) String() string {
 	for _, other := range l.Others {
 		add(true, other.inOther(are))
 	}
-	add(s.message != "", have+" not ended "+s.message)
+	add(s.message != "" && !s.isFailed, have+" not ended "+s.message)
+	add(s.message != "" && s.isFailed, "failed in "+s.message)
 	add(s.isIdle, are+" in no call")
 	return transport.RanksText(l.Ranks) + " " + strings.Join(does, ", and ")
 }
@@ -187,10 +189,11 @@ func (l *records) lastCall(rank int) (last LastCall, ok bool) {
 	last.Others = others
 	s := &last.standing
 	s.isIdle = others == nil && read.Hidden == 0 && !last.isOpen()
-	for _, m := range read.Messages {
+	for i, m := range read.Messages {
 		s.isIdle = s.isIdle && m.State == flight.StateDone
-		if m.State == flight.StateBegun && m.Group == l.lane.Group() && m.Kind != "" {
-			s.message, s.isSender = m.What(), m.Kind == "send" && m.Peer == l.rank
+		isFailed := m.State == flight.StateFailed && i == len(read.Messages)-1 // perhaps with the group, just now
+		if (m.State == flight.StateBegun || isFailed && s.message == "") && m.Group == l.lane.Group() && m.Kind != "" {
+			s.message, s.isFailed, s.isSender = m.What(), isFailed, m.Kind == "send" && m.Peer == l.rank
 		}
 	}
 	return last, ok || others != nil

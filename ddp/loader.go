@@ -85,6 +85,7 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 		if err == nil && from < 0 {
 			err = invalid("ddp.Loader", "the first step is %d, and must be at least 0", from)
 		}
+
 		if err != nil {
 			yield(none, err)
 			return

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"sync/atomic"
-	"unicode"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Sizes in bytes.
@@ -111,21 +112,16 @@ func packWord(text string, at int) (word uint64) {
 	return word
 }
 
-// text decodes words up to the first zero byte. Characters that cannot be printed become spaces,
+// textOf decodes words up to the first zero byte. Characters that cannot be printed become spaces,
 // since the memory may hold anything.
-func text(words ...uint64) string {
+func textOf(words ...uint64) string {
 	b := make([]byte, 0, 8*len(words))
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
 	s, _, _ := strings.Cut(string(b), "\x00")
 	s = strings.TrimSuffix(strings.ToValidUTF8(s, "\ufffd"), "\ufffd") // the end of a text that was cut
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	return text.Printable(s)
 }
 
 func loadText(words []atomic.Uint64) string {
@@ -133,5 +129,5 @@ func loadText(words []atomic.Uint64) string {
 	for i := range words {
 		loaded[i] = words[i].Load()
 	}
-	return text(loaded...)
+	return textOf(loaded...)
 }

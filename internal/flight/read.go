@@ -197,7 +197,7 @@ func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
 	if c.State.HasEnded() && c.Ended.IsZero() {
 		c.Begun = time.Time{} // of its sleep, see Lane.Sleep
 	}
-	c.Label = text(w[labelWord:]...)
+	c.Label = textOf(w[labelWord:]...)
 	return c, true
 }
 
@@ -219,7 +219,7 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 			if s.State.HasEnded() {
 				s.Ended = p.when(w[endedWord])
 			}
-			s.Label = text(w[textWord:]...)
+			s.Label = textOf(w[textWord:]...)
 		}
 		all = append(all, s)
 	}
@@ -240,7 +240,7 @@ func (p reading) marks(t *table, groups []string) (all []Mark) {
 		if w, ok := t.marks[i].snapshot(); ok && stateOf(w[headWord]) == StateDone {
 			all = append(all, Mark{
 				Number: w[headWord] >> 8, Group: groupOf(w[whatWord], groups), Step: int(max(int64(w[countWord]), 0)),
-				Label: text(w[labelWord:]...), At: p.when(w[begunWord]),
+				Label: textOf(w[labelWord:]...), At: p.when(w[begunWord]),
 			})
 		}
 	}

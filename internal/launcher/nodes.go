@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Nodes is which part of a job a launcher has, if each of several nodes has a launcher. The zero
@@ -142,7 +143,7 @@ func (n Nodes) Connect(ctx context.Context, command string) (*Launchers, error) 
 // hostname returns the name of this host, which need not have one.
 func hostname() string {
 	name, _ := os.Hostname()
-	return name
+	return text.Printable(name)
 }
 
 // IsLoopback reports whether the nodes are all this host.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // IsName reports whether s consists of letters a to z, digits and underscores.
@@ -23,6 +24,16 @@ func Cut(s string) string {
 		return string(runes[:longest]) + "..."
 	}
 	return s
+}
+
+// Printable returns s with a space for each character that cannot be printed.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s)
 }
 
 // List joins names with commas. Of many it names the first and counts the others; it returns

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/goccl/goccl/internal/interleave"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/internal/groupsync"
 	"golang.org/x/sys/unix"
@@ -107,13 +107,7 @@ func (n notice) post(path string) bool {
 
 // clean returns the notice with its text cut to noticeText bytes of printable characters.
 func (n notice) clean() notice {
-	n.text = strings.ToValidUTF8(n.text[:min(len(n.text), noticeText)], "")
-	n.text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, n.text)
+	n.text = text.Printable(strings.ToValidUTF8(n.text[:min(len(n.text), noticeText)], ""))
 	return n
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/handshake"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -90,7 +91,8 @@ type link struct {
 func Connect(ctx context.Context, c *Config) (m *Mesh, err error) {
 	j := &joining{Config: c, identity: handshake.Identity{Secret: c.Secret}, begin: time.Now(), links: make(chan link, 4*c.Size)}
 	j.leader = newLeader(j)
-	j.host, _ = os.Hostname() // "" is a name as well
+	name, _ := os.Hostname() // "" is a name as well
+	j.host = text.Printable(name)
 	if j.Interface != "" && !j.IsLoopback {
 		j.from, err = interfaceAddress(j.Interface)
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // host is where a process is.
@@ -26,7 +28,7 @@ func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.p
 func describeHost(node int) string {
 	boot, pids, memory := machine()
 	name, _ := os.Hostname() // "" is a name as well
-	return fmt.Sprintf("%s %s %s:%d %d %s %q", boot, pids, memory, node, os.Getpid(), rand.Text(), name)
+	return fmt.Sprintf("%s %s %s:%d %d %s %q", boot, pids, memory, node, os.Getpid(), rand.Text(), text.Printable(name))
 }
 
 // parseHost parses a description that describeHost has made.

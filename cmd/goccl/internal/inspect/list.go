@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/transport/shm"
@@ -73,12 +72,7 @@ func program(cmdline string) string {
 		args[0] = filepath.Base(args[0])
 	}
 
-	line := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.Join(args, " ")))
+	line := []rune(text.Printable(strings.Join(args, " ")))
 	if len(line) > programShown {
 		line = append(line[:programShown-3], []rune("...")...)
 	}
