@@ -18,7 +18,7 @@ var ErrFailed = errors.New("the group has failed")
 
 // PeerLostError reports that a required rank is gone: it left the group, its worker ended, or
 // its process died. PID is 0 for a rank of this process. Host is the name of its host, "" if it is
-// this rank's.
+// this rank's; while ranks join, the text alone has it.
 //
 // Of a receive from any rank, Left are all ranks that have left, if there are several.
 type PeerLostError struct {
@@ -53,7 +53,7 @@ func (e *PeerLostError) Error() string {
 // ranks that wait for By; Behind has them only if there is no other.
 //
 // Hosts are the names of the hosts of Missing, or of Behind if there are none, by index: "" for
-// that of the rank that gets the error, nil if all are on that one.
+// that of the rank that gets the error, nil if all are on that one, or while ranks join.
 type TimeoutError struct {
 	Missing, Behind []int
 	Left, Waiting   []int

@@ -347,7 +347,7 @@ func (m *nodeMessage) loss() string {
 	case m.err == nil:
 		return "its launcher sent a message out of order"
 	case errors.Is(m.err, io.EOF) || errors.Is(m.err, syscall.ECONNRESET) || errors.Is(m.err, syscall.EPIPE):
-		return "its launcher was killed"
+		return "its launcher is gone"
 	}
 	if _, isNet := errors.AsType[*net.OpError](m.err); !isNet {
 		return m.err.Error()

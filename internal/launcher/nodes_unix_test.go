@@ -296,9 +296,9 @@ func TestLostNode(t *testing.T) {
 		}
 		text := fmt.Sprint(errs[1-lost])
 		if lost == 0 {
-			require.Contains(t, text, "node 0, host "+hostname()+", was lost: its launcher was killed")
+			require.Contains(t, text, "node 0, host "+hostname()+", was lost: its launcher is gone")
 		} else {
-			require.Regexp(t, "^node 1 .host "+hostname()+", ranks 2, 3. was lost, after .*s: its launcher was killed\n", text)
+			require.Regexp(t, "^node 1 .host "+hostname()+", ranks 2, 3. was lost, after .*s: its launcher is gone\n", text)
 			require.Contains(t, text, "ranks 0, 1: ended by SIGTERM")
 		}
 	}

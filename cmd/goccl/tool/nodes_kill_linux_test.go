@@ -370,7 +370,7 @@ func drawJob(kind string, r *rand.Rand, count int) *soakJob {
 	lost := func(node, why string) string {
 		return `^goccl: error: node ` + node + ` \(host n` + node + `, ranks? [0-9, -]+\) was lost, after \S+: ` + why
 	}
-	const silent, dead = `(its host has not answered for 10s: |it does not answer: )`, `its launcher was killed`
+	const silent, dead = `(its host has not answered for 10s: |it does not answer: )`, `its launcher is gone`
 	node0 := `^goccl: error: node 0, host n0, was lost: `
 
 	switch kind {
