@@ -16,6 +16,9 @@ type levels struct {
 	local         *Level // of SplitLocal
 	nodes         int    // number of nodes if there are two levels, otherwise 1
 	node, leaders *Level // leaders is nil unless there are two levels, and on ranks that lead no node
+
+	overlapping bool             // the leaders' calls are made on another goroutine
+	ending      interleave.Mutex // of the error of the kernel's call, which calls of both set
 }
 
 // localNumber is the number of the group of a node's ranks, which no call makes: calls count from 1
@@ -144,7 +147,9 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	const number = ^uint64(0) // that no call has
 
 	err = comm.open(ctx, WithSelector(selector), c.partOf(name, number, members))
-	comm.engine.addWaitsTo(c.engine.meter.waits)
+	if c.engine.meter.waits != nil {
+		comm.engine.addWaitsTo(&comm.engine.meter.waited)
+	}
 	return err
 }
 
@@ -299,6 +304,36 @@ func prolong(limit time.Duration, steps int) time.Duration {
 // its timeout is.
 const leastStep = 500 * time.Millisecond
 
+// Overlap runs onLeaders and onNode at the same time, on a leader, and returns when both have
+// returned. It returns the first error of a call of a level.
+//
+// onLeaders runs on another goroutine. Of the call it uses Leaders alone, and onNode Node alone.
+// The two touch no common memory.
+func (c *Call) Overlap(onLeaders, onNode func() error) error {
+	levels := c.engine.levels
+	var beside interleave.WaitGroup
+	end := func() {
+		began := c.engine.meter.waits.now()
+		beside.Wait()
+		c.engine.meter.waits.end(began)
+		levels.overlapping = false
+	}
+	defer end() // also after a panic
+
+	var leading error
+	levels.overlapping = true
+	beside.Go(func() {
+		leading = errGoexit // unless it returns
+		leading = onLeaders()
+	})
+	err := onNode()
+	end()
+	if c.err != nil {
+		return c.err
+	}
+	return errors.Join(err, leading)
+}
+
 // Rank returns this rank's number in the level.
 func (l *Level) Rank() int { return l.engine.rank }
 
@@ -384,6 +419,11 @@ func (l *Level) call(a *arguments, blocks *lists) error {
 	c := l.kernel
 	a.dtype = c.plan.shape.DType
 	err := l.engine.run(c.engine.entry.Ctx, a, blocks, l.opts[:])
+	l.countWaits()
+
+	levels := c.engine.levels
+	levels.ending.Lock()
+	defer levels.ending.Unlock()
 	switch {
 	case c.err != nil:
 		return c.err
@@ -395,6 +435,16 @@ func (l *Level) call(a *arguments, blocks *lists) error {
 		return c.fail(fmt.Errorf("%s: %w", what, err))
 	}
 	return c.fail(&levelError{what, err, l.outward(f), &c.engine.group})
+}
+
+// countWaits adds how long a call of the level has waited to the waits of the kernel's call. Beside
+// calls of the node, that is how long the kernel waits for it.
+func (l *Level) countWaits() {
+	of := l.kernel.engine
+	if of.meter.waits != nil && !(of.levels.overlapping && l == of.levels.leaders) {
+		of.meter.waits.add(l.engine.meter.waited.total)
+	}
+	l.engine.meter.waited.total = 0
 }
 
 // outward returns a failure of the level as one of the call's group.

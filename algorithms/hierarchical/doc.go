@@ -8,9 +8,12 @@
 // for each node and not once for each rank.
 //
 // An all-reduce reduces on each node to the leader, all-reduces among the leaders, and broadcasts
-// on each node. The other collectives are made in the same way. The calls on a node and among
-// leaders are collectives of the engine (ccl.Level), whose algorithms the same ccl.yaml chooses;
-// without a choice of its own they are by direct.
+// on each node. A long one does so in up to four pieces: the nodes reduce and broadcast while the
+// leaders wait for their network. The other collectives are made in the same way, whole.
+//
+// The calls on a node and among leaders are collectives of the engine (ccl.Level), whose algorithms
+// the same ccl.yaml chooses, by the length of a piece; without a choice of its own they are by
+// direct.
 //
 // A reduction goes in rank order on each node, then in the order of the nodes, if those calls go
 // in rank order, as direct's do. With floating point it has other bits than the sequential

@@ -3,43 +3,55 @@ package hierarchical
 import (
 	"slices"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 )
 
 func init() { ccl.Register(Algorithm) }
 
-// Algorithm is the algorithm that `module: hierarchical` names. It has no parameters.
+// Params are the parameters of an entry with `module: hierarchical`.
+type Params struct {
+	// Chunk is the length in bytes, at least 64, of the shortest pieces in which a long all-reduce
+	// passes through the levels: there are at most four.
+	Chunk ccl.ByteSize `yaml:"chunk" doc:"shortest piece of a long all-reduce, in bytes"`
+}
+
+// Validate rejects a chunk that cannot hold an element of every type.
+func (p *Params) Validate() error { return (&steps.Params{Chunk: p.Chunk}).Validate() }
+
+// Algorithm is the algorithm that `module: hierarchical` names; its parameters are Params.
 var Algorithm = &ccl.Algorithm{
-	Name: "hierarchical",
-	Doc:  "two levels, for ranks on several nodes: shared memory on each node, and messages among one leader of each node",
+	Name:   "hierarchical",
+	Doc:    "two levels, for ranks on several nodes: shared memory on each node, and messages among one leader of each node",
+	Params: func() any { return &Params{Chunk: 1 << 20} },
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:       "reduce on each node, all-reduce among the leaders, broadcast on each node",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + 2*(s.Nodes-1) + s.Ranks - s.Nodes) * s.Bytes }),
+			Doc:       "reduce on each node, all-reduce among the leaders, broadcast on each node, in up to four pieces",
+			Cost:      allReduceCost,
 			Run:       allReduce,
 			TwoLevels: true, Ordered: true,
 		},
 		ccl.CollReduce: {
 			Doc:       "reduce on each node, then among the leaders; for a root that leads no node, its leader broadcasts the result on the node",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + s.Nodes + s.Ranks/s.Nodes - 1) * s.Bytes }),
+			Cost:      cost(func(s ccl.Shape) int { return (s.Ranks + s.Nodes + s.Ranks/s.Nodes - 1) * s.Bytes }),
 			Run:       reduce,
 			TwoLevels: true, Ordered: true,
 		},
 		ccl.CollReduceScatter: {
 			Doc:       "reduce on each node, reduce-scatter among the leaders, and each rank takes its block of its node's result",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks+s.Nodes-1)*s.Bytes + (s.Ranks-s.Nodes)*s.Bytes/s.Nodes }),
+			Cost:      cost(func(s ccl.Shape) int { return (s.Ranks+s.Nodes-1)*s.Bytes + (s.Ranks-s.Nodes)*s.Bytes/s.Nodes }),
 			Run:       reduceScatter,
 			TwoLevels: true, Ordered: true,
 		},
 		ccl.CollAllGather: {
 			Doc:       "all-gather on each node, all-gather of the nodes' blocks among the leaders, broadcast on each node",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks-s.Nodes)*s.Total/s.Nodes + (s.Ranks-1)*s.Total }),
+			Cost:      cost(func(s ccl.Shape) int { return (s.Ranks-s.Nodes)*s.Total/s.Nodes + (s.Ranks-1)*s.Total }),
 			Run:       allGather,
 			TwoLevels: true,
 		},
 		ccl.CollBroadcast: {
 			Doc:       "broadcast on the root's node, among the leaders, then on the other nodes",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Cost:      cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
 			Run:       broadcast,
 			TwoLevels: true,
 		},
@@ -48,25 +60,85 @@ var Algorithm = &ccl.Algorithm{
 
 // cost returns the cost of a kernel whose calls on the levels are by direct, where all nodes have
 // the same number of ranks.
-func cost(steps int, bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
-	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: steps, Bytes: bytes(s)} }
+func cost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: 3, Bytes: bytes(s)} }
+}
+
+func allReduceCost(s ccl.Shape) ccl.Cost {
+	return ccl.Cost{Steps: 2 + pieces(s), Bytes: (s.Ranks + 2*(s.Nodes-1) + s.Ranks - s.Nodes) * s.Bytes}
 }
 
 // leader is the rank of a node's leader on its node.
 const leader = 0
 
+// allReduce reduces in pieces. While the leaders reduce one, the nodes reduce the next one and
+// broadcast the one before.
 func allReduce(c *ccl.Call) error {
-	if err := c.Node().Reduce(c.In(), c.Out(), leader); err != nil {
+	n := pieces(c.Shape())
+	if err := reducePiece(c, 0, n); err != nil {
 		return err
 	}
-	if leaders := c.Leaders(); leaders != nil {
-		if err := leaders.AllReduce(c.Out(), c.Out()); err != nil {
+
+	for i := range n {
+		if err := reduceAmongLeaders(c, i, n, func() error {
+			if err := reducePiece(c, i+1, n); err != nil {
+				return err
+			}
+			return broadcastPiece(c, i-1, n)
+		}); err != nil {
 			return err
 		}
-		c.Epilogue(c.Out())
 	}
-	return c.Node().Broadcast(c.Out(), leader)
+	return broadcastPiece(c, n-1, n)
 }
+
+// reduceAmongLeaders reduces piece i of n on the leaders, and meanwhile does what is done on all
+// ranks of a node, which is nothing for a single piece.
+func reduceAmongLeaders(c *ccl.Call, i, n int, onNode func() error) error {
+	leaders, out := c.Leaders(), piece(c.Out(), i, n)
+	if leaders == nil {
+		return onNode()
+	}
+
+	onLeaders := func() error { return leaders.AllReduce(out, out) }
+	var err error
+	if n == 1 {
+		err = onLeaders()
+	} else {
+		err = c.Overlap(onLeaders, onNode)
+	}
+	if err == nil {
+		c.Epilogue(out)
+	}
+	return err
+}
+
+// reducePiece reduces piece i of n on the node. There is no piece n.
+func reducePiece(c *ccl.Call, i, n int) error {
+	if i == n {
+		return nil
+	}
+	return c.Node().Reduce(piece(c.In(), i, n), piece(c.Out(), i, n), leader)
+}
+
+// broadcastPiece broadcasts piece i of n on the node. There is no piece -1.
+func broadcastPiece(c *ccl.Call, i, n int) error {
+	if i < 0 {
+		return nil
+	}
+	return c.Node().Broadcast(piece(c.Out(), i, n), leader)
+}
+
+// piece returns piece i of n.
+func piece(b ccl.Buffer, i, n int) ccl.Buffer { return b.Slice(b.Len()*i/n, b.Len()*(i+1)/n) }
+
+// pieces returns the number of pieces of an all-reduce.
+func pieces(s ccl.Shape) int {
+	return min(max(1, s.Bytes/int(s.Params.(*Params).Chunk)), mostPieces)
+}
+
+// mostPieces is for links with a delay, which each piece meets.
+const mostPieces = 4
 
 func reduce(c *ccl.Call) error {
 	node, leaders, result := c.Node(), c.Leaders(), c.Out()

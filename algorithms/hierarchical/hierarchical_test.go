@@ -98,9 +98,9 @@ func onNodes(t *testing.T, nodes ...int) []*ccl.Communicator {
 	return comms
 }
 
-// preferred chooses hierarchical wherever it can.
+// preferred chooses hierarchical wherever it can, and short pieces.
 const preferred = `version: 1
-algorithms: {direct: {module: direct}, hierarchical: {module: hierarchical}}
+algorithms: {direct: {module: direct}, hierarchical: {module: hierarchical, params: {chunk: 64}}}
 rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
 `
 

@@ -16,7 +16,7 @@ import (
 )
 
 const preferred = `version: 1
-algorithms: {direct: {module: direct}, ring: {module: ring}, tree: {module: tree}, hierarchical: {module: hierarchical}}
+algorithms: {direct: {module: direct}, ring: {module: ring}, tree: {module: tree}, hierarchical: {module: hierarchical, params: {chunk: 64}}}
 rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
 `
 

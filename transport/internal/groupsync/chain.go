@@ -44,13 +44,13 @@ func waitsFor(waitOn uint64, size int) int {
 	return -1
 }
 
-// WaitsFor returns the rank for which this one sleeps in a call, or has waited in vain; -1 if none.
-// Any goroutine may call it.
+// WaitsFor returns the rank for which this one sleeps in a call, or for which the ranks have waited
+// in vain; -1 if none, or if that is this one. Any goroutine may call it.
 func (r *Member) WaitsFor() int {
 	switch f := r.Failure(); {
 	case f == nil:
 		return waitsFor(r.state.waitOn.Load(), r.Size())
-	case (f.Kind == transport.FailureTimeout || f.Kind == transport.FailureStuck) && len(f.Ranks) > 0:
+	case (f.Kind == transport.FailureTimeout || f.Kind == transport.FailureStuck) && len(f.Ranks) > 0 && f.Ranks[0] != r.rank:
 		return f.Ranks[0]
 	}
 	return -1

@@ -91,6 +91,43 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 	require.Error(t, errs[1])
 }
 
+// A rank of a node that gives up first, before its leader does, accuses the node for which the leader waits.
+func TestTwoLevelGivesUpFirst(t *testing.T) {
+	for i, coll := range []string{"all_reduce", "reduce"} {
+		t.Run(coll, func(t *testing.T) {
+			t.Parallel()
+			g, first := onNodes(t, time.Minute, 0, 0, 1, 1), int64(6000+10*i)
+			stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+			gates.Store(first+3, stop)
+			defer gates.Delete(first + 3)
+			wait := stop.openOnceAllFailed(t, g)
+			errs := each(4, func(rank int) error {
+				x, limit := make([]int64, 100), ccl.WithTimeout(time.Minute)
+				if x[0] = first + int64(rank); rank == 1 {
+					limit = ccl.WithTimeout(50 * time.Millisecond)
+				}
+				if coll == "all_reduce" {
+					return ccl.AllReduce(t.Context(), g[rank], x, x, gated, limit)
+				}
+				var recv []int64
+				if rank == 1 {
+					recv = make([]int64, 100)
+				}
+				return ccl.Reduce(t.Context(), g[rank], x, recv, gated, 1, limit)
+			})
+			wait()
+			for rank, err := range errs {
+				late, ok := errors.AsType[*transport.TimeoutError](err)
+				if !ok { // it has reduced its part already
+					require.Greater(t, rank, 1, "%v", err)
+					continue
+				}
+				require.Subset(t, []int{2, 3}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+			}
+		})
+	}
+}
+
 // A rank that comes late to a level is not at fault if it waits for another rank in the whole group.
 func TestTwoLevelLateEntry(t *testing.T) {
 	eps := packet.OnNodes(t, []int{0, 0, 1, 1})

@@ -22,7 +22,7 @@ import (
 
 // preferred chooses hierarchical wherever it can.
 const preferred = `version: 1
-algorithms: {direct: {module: direct}, ring: {module: ring}, tree: {module: tree}, hierarchical: {module: hierarchical}}
+algorithms: {direct: {module: direct}, ring: {module: ring}, tree: {module: tree}, hierarchical: {module: hierarchical, params: {chunk: 64}}}
 rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
 `
 
@@ -323,7 +323,7 @@ func TestTwoLevelStoppedLeader(t *testing.T) {
 	for i, c := range []struct {
 		stopped, elements int
 		timeout           time.Duration
-	}{{2, 100, 400 * time.Millisecond}, {0, 100, 400 * time.Millisecond}, {2, 100, 2 * time.Second}, {0, 100, 2 * time.Second}, {2, 5000, time.Second}, {0, 5000, time.Second}} {
+	}{{2, 100, 400 * time.Millisecond}, {0, 100, 400 * time.Millisecond}, {2, 100, 2 * time.Second}, {0, 100, 2 * time.Second}, {2, 8192, time.Second}, {0, 8192, time.Second}} {
 		stopped, timeout := c.stopped, c.timeout
 		t.Run(fmt.Sprint("rank=", stopped, ",elements=", c.elements, ",timeout=", timeout), func(t *testing.T) {
 			t.Parallel()
@@ -355,8 +355,8 @@ func TestTwoLevelStoppedLeader(t *testing.T) {
 				x, op := make([]int64, c.elements), gated
 				if x[0] = first + int64(rank); isLong {
 					op, x[0] = gatedLeaders, 0
-					for i := range c.elements / 2 { // a leader reduces a half
-						x[i+c.elements/4*stopped] = first + int64(rank)
+					for i := range c.elements / 8 { // a leader reduces a half of each of the four pieces
+						x[i+c.elements/16*stopped] = first + int64(rank)
 					}
 				}
 				return ccl.AllReduce(t.Context(), g[rank], x, x, op)
