@@ -19,14 +19,16 @@ func endedRank(l *launchenv.Job) *PeerLostError {
 	if l == nil || e == nil || e.Job != l.Key || e.Rank < 0 || e.Rank >= l.Size {
 		return nil // of no job, or of another one whose rank has started this process
 	}
-	return &PeerLostError{Rank: e.Rank, PID: e.PID}
+	return &PeerLostError{Rank: e.Rank, PID: e.PID, Host: e.Host}
 }
 
-// withEnd adds to the error of a join of l that it lost a rank which ended with status 0.
+// withEnd returns the error of a join of l, or why it lost a rank that ended with status 0. Of that
+// the transport's error may be the end of a context.
 func withEnd(l *launchenv.Job, err error) error {
-	lost, ok := errors.AsType[*PeerLostError](err)
-	if ended := endedRank(l); !ok || ended == nil || lost.Rank != ended.Rank || lost.PID != ended.PID {
+	lost, isLost := errors.AsType[*PeerLostError](err)
+	ended := endedRank(l)
+	if !isLost || ended == nil || lost.Rank != ended.Rank || lost.PID != ended.PID {
 		return err
 	}
-	return fmt.Errorf("rank %d ended, with status 0, and did not join the others: %w", lost.Rank, err)
+	return fmt.Errorf("rank %d ended, with status 0, and did not join the others: %w", ended.Rank, ended)
 }

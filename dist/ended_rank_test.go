@@ -17,11 +17,11 @@ func TestEndedRank(t *testing.T) {
 	l := &launchenv.Job{Key: "job", Size: 2}
 	require.Nil(t, endedRank(l))
 	for ended, isLost := range map[launchenv.Ended]bool{
-		{Job: "job", Rank: 1, PID: 7}: true, {Job: "outer", Rank: 1}: false, {Job: "job", Rank: 2}: false, {Job: "job", Rank: -1}: false,
+		{Job: "job", Rank: 1, PID: 7, Host: "n1"}: true, {Job: "outer", Rank: 1}: false, {Job: "job", Rank: 2}: false, {Job: "job", Rank: -1}: false,
 	} {
 		require.NoError(t, ended.Send(dir))
 		if isLost {
-			require.Equal(t, &PeerLostError{Rank: 1, PID: 7}, endedRank(l))
+			require.Equal(t, &PeerLostError{Rank: 1, PID: 7, Host: "n1"}, endedRank(l))
 		} else {
 			require.Nil(t, endedRank(l), "%v", ended)
 		}

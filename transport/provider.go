@@ -53,7 +53,7 @@ type Job struct {
 	// LOCAL_WORLD_SIZE, the node of MASTER_ADDR cannot.
 	Apart string
 	// Key identifies a launched job, and its restart, among the jobs of this node: up to 64 letters,
-	// digits, ".", "_" and "-". It is "" if the ranks are on several nodes.
+	// digits, ".", "_" and "-". On several nodes only goccl run has one; otherwise it is "".
 	Key string
 	// Secret tells jobs of the same key apart; "" if the launcher has none.
 	Secret string

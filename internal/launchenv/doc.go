@@ -116,6 +116,6 @@
 //
 // Contradictory variables are an [*Error], and so are variables that would need a guess:
 // ranks of one node without a key might meet ranks of another job. The error names variables
-// and values. That ranks are on several nodes is no error of this package: the job has no key
-// then, and Apart says why; not every transport can connect it.
+// and values. That ranks are on several nodes is no error of this package: Apart says why, and
+// only a job of goccl run has a key then; not every transport can connect it.
 package launchenv

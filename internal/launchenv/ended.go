@@ -9,6 +9,7 @@ type Ended struct {
 	Job     string `json:"job"`     // its key
 	Rank    int    `json:"rank"`
 	PID     int    `json:"pid"`
+	Host    string `json:"host,omitempty"` // unless it is that of the ranks that are told
 }
 
 // endedName is the name of the file beside those of the ranks' results.

@@ -8,7 +8,7 @@ import (
 // Job describes this process's rank and job. Size is at least 2, or 1 for goccl run.
 type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
-	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'; "" if Apart
+	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'; "" if Apart, unless by goccl run
 	By         string // the launcher: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
 	Port       int    // held by rank 0 while the job joins, so that no second job has this key; 0: none
 	Secret     string // known to the job's ranks only; "": none
@@ -53,7 +53,7 @@ func detect(e environment) (*Job, error) {
 		if err := l.identify(e, j); err != nil {
 			return nil, err
 		}
-		if j.Apart != "" {
+		if j.Apart != "" && !l.isGoccl {
 			j.Key, j.Port = "", 0 // made of what is unique on one node
 		}
 		return j, nil

@@ -14,7 +14,7 @@ type launcher struct {
 	// isGoccl: only goccl run sets the variables, so an incomplete set is an error, and one rank
 	// is a job.
 	isGoccl bool
-	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key.
+	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key; of goccl run both.
 	identify func(e environment, j *Job) error
 }
 

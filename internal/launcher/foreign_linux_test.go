@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -23,11 +24,11 @@ func init() {
 	programs["absent"] = func(args []string) {
 		if os.Getenv("RANK") == "2" {
 			if args[0] == "late" {
-				fileOf(os.Getenv("GOCCL_SHM_NAME"))
+				awaitOthers()
 			}
 			return
 		}
-		log.Fatal(dist.Spawn(func(context.Context, int) error { return dist.InitProcessGroup("ccl", dist.WithTimeout(0)) }))
+		log.Fatal(dist.Spawn(func(context.Context, int) error { return dist.InitProcessGroup("ccl", dist.WithTimeout(-1)) }))
 	}
 	// Joins the others, which then wait for rank 0.
 	programs["joins"] = func([]string) {
@@ -67,16 +68,48 @@ func init() {
 	}
 }
 
-// Ranks that wait for one that has ended with status 0, without a time limit, are told at once.
+// awaitOthers waits until a rank of this job, of any transport, waits for others.
+func awaitOthers() {
+	address := net.JoinHostPort(os.Getenv("MASTER_ADDR"), os.Getenv("MASTER_PORT"))
+	switch {
+	case address != ":": // of several nodes
+	case os.Getenv("GOCCL_TRANSPORT") != "tcp":
+		fileOf(os.Getenv("GOCCL_SHM_NAME"))
+		return
+	default:
+		for address = ""; address == ""; time.Sleep(time.Millisecond) {
+			address, _ = launchenv.ReadAddress(os.Getenv, 1)
+		}
+	}
+	for ; ; time.Sleep(time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			return
+		}
+	}
+}
+
+// Ranks that wait for one that has ended with status 0, without a time limit, are told at once, on
+// whichever node.
 func TestEndBeforeJoin(t *testing.T) {
 	for _, when := range []string{"early", "late"} {
-		t.Run(when, func(t *testing.T) {
-			e := start(testJob(4, "absent", when)).failure(t)
-			require.Equal(t, CauseLeft, e.Cause, "%v", e)
-			require.Equal(t, []int{2}, e.Blamed, "%v", e)
-			require.Contains(t, e.Error(), "rank 2 ended, with status 0, and did not join the others: ")
-			require.Contains(t, e.Error(), "\n  rank 2: ended before, with exit status 0")
-		})
+		for _, transport := range []string{"shm", "tcp", "nodes"} {
+			t.Run(when+"/"+transport, func(t *testing.T) {
+				jobs := []*Spec{testJob(4, "absent", when)}
+				if transport == "nodes" {
+					jobs = nodeJobs(t, []int{2, 2}, "absent", when)
+				} else {
+					jobs[0].Variables = []string{"GOCCL_TRANSPORT=" + transport}
+				}
+				_, errs, _ := runNodes(t, jobs)
+				var e *EndedError
+				require.ErrorAs(t, errs[0], &e)
+				require.Equal(t, CauseLeft, e.Cause, "%v", e)
+				require.Equal(t, []int{2}, e.Blamed, "%v", e)
+				require.Regexp(t, `rank 2 ended, with status 0, and did not join the others: peer lost: rank 2 \(pid \d+(, host \S+)?\) is gone\n`, e.Error())
+				require.Contains(t, e.Error(), "\n  rank 2: ended before, with exit status 0")
+			})
+		}
 	}
 }
 

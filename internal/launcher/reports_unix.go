@@ -116,10 +116,13 @@ func (l *launcher) noteFinished(i int) {
 
 // reportEnd reports the end of a rank to those of this node, and from node 0 to all.
 func (l *launcher) reportEnd(e launchenv.Ended) {
-	l.hasReportedEnd = l.reports == "" || e.Send(string(l.reports)) == nil
 	if l.Nodes.Rank == 0 {
 		l.nodes.send(nodeMessage{Ended: &e})
 	}
+	if !l.isHere(e.Rank) {
+		e.Host = l.ranks[e.Rank].Host
+	}
+	l.hasReportedEnd = l.reports == "" || e.Send(string(l.reports)) == nil
 }
 
 // isAtWork reports whether the program of a rank, as far as it has called goccl, still runs in its
