@@ -3,18 +3,23 @@
 package launcher
 
 import (
-	"fmt"
 	"slices"
 
 	faults "github.com/goccl/goccl/internal/failure"
 )
 
-// blameAlike blames all ranks that failed by themselves as the first of them did.
+// blameAlike blames all ranks that failed by themselves as the first of them did, or that were lost
+// with its node.
 func (l *launcher) blameAlike(e *EndedError) {
 	var alike []int
-	complaint := l.complaint(e.Blamed[0])
+	first, complaint := &l.ranks[e.Blamed[0]], l.complaint(e.Blamed[0])
 	for i := range l.ranks {
-		if complaint != "" && l.complaint(i) == complaint && !l.ranks[i].hasLost(e.Blamed[0]) {
+		r := &l.ranks[i]
+		isSame := complaint != "" && l.complaint(i) == complaint && !r.hasLost(e.Blamed[0])
+		if first.Lost != "" {
+			isSame = r.Lost != "" && r.Node == first.Node
+		}
+		if isSame {
 			alike = append(alike, i)
 		}
 	}
@@ -36,8 +41,6 @@ func (l *launcher) complaint(i int) string {
 	switch {
 	case !r.Failed() || !r.isFinished:
 		return ""
-	case r.Lost != "":
-		return fmt.Sprint("node ", r.Node)
 	case r.Asked != 0 && (r.Signal != 0 || r.Report == nil || r.Report.Time.After(l.ending.at)):
 		return ""
 	case r.Report != nil:

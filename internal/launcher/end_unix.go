@@ -158,7 +158,7 @@ func (l *launcher) jobError() error {
 	e.Builds = describeBuilds(e.Ranks)
 	if f.seen >= 0 {
 		e.Cause, e.Blamed, e.Reporter = f.cause, f.blamed, f.reporter
-		if f.cause == CauseFailed {
+		if f.cause == CauseFailed || e.Ranks[f.blamed[0]].Lost != "" {
 			l.blameAlike(e)
 		}
 		e.First = e.Blamed[0]
