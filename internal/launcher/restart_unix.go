@@ -88,7 +88,7 @@ func (e *EndedError) canVanish() bool {
 }
 
 // Run is Run of the job, and again after failures. It returns the outcome of the last attempt, and
-// those before.
+// those that a restart followed, or should have followed.
 //
 // A failure that would only repeat is not restarted: status 2 without a crash, 126 and 127, a
 // configuration that does not load, or that ranks do not share, a job that cannot start. Nor is a
@@ -99,8 +99,7 @@ func (r *Restarts) Run(ctx context.Context, j *Spec) (*Outcome, []Attempt, error
 	for {
 		outcome, err := j.start(ctx, a)
 		if outcome == nil && earlier != nil {
-			before := earlier[len(earlier)-1].Outcome
-			return before, earlier[:len(earlier)-1], fmt.Errorf("restart %d: %w", a.restart, err)
+			return earlier[len(earlier)-1].Outcome, earlier, fmt.Errorf("restart %d: %w", a.restart, err)
 		}
 		if outcome == nil || ctx.Err() != nil || !a.isFollowed(err, outcome.Took) {
 			return outcome, earlier, err
@@ -111,11 +110,24 @@ func (r *Restarts) Run(ctx context.Context, j *Spec) (*Outcome, []Attempt, error
 		if r.Notice != nil {
 			r.Notice(failed, a.restart, pause)
 		}
+		earlier = append(earlier, failed)
 		if ended := j.awaitRestart(ctx, pause); ended != nil {
-			ended.Ranks, ended.After = outcome.Ranks, time.Since(begun)
+			ended.After = time.Since(begun)
+			j.tellNodes(ctx, a, ended, 2*pause+silence)
+			if j.Nodes.Rank == 0 { // the others do not know those of all
+				ended.Ranks = outcome.Ranks
+			}
 			return outcome, earlier, fmt.Errorf("before restart %d: %w", a.restart, ended)
 		}
-		earlier = append(earlier, failed)
+	}
+}
+
+// tellNodes tells the launchers of other nodes why no restart follows, once they have come to it.
+func (j *Spec) tellNodes(ctx context.Context, a *attempt, why error, limit time.Duration) {
+	if j.Nodes.Count > 1 {
+		told := *j
+		told.Nodes.Invalid, told.Nodes.Timeout = why, limit
+		_, _ = told.start(context.WithoutCancel(ctx), a) // it starts nothing
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -188,13 +189,44 @@ func TestEndBeforeRestart(t *testing.T) {
 		}}
 		outcome, earlier, err := limits.Run(ctx, job)
 		require.Equal(t, 1, starts)
-		require.Empty(t, earlier)
+		require.Len(t, earlier, 1)
+		require.ErrorContains(t, earlier[0].Err, "rank 1 (pid ")
 		require.Len(t, outcome.Ranks, 2)
 		var ended *EndedError
 		require.ErrorAs(t, err, &ended)
 		require.ErrorContains(t, err, "before restart 1: "+c.text)
 		require.Equal(t, c.status, ended.ExitCode())
 		require.Equal(t, ctx.Err() != nil, errors.Is(err, reason) && errors.Is(err, context.Canceled))
+	}
+}
+
+// A signal to the launcher of any node between two starts ends the job on all.
+func TestSignalBeforeRestartOfNodes(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for node := range 2 {
+		jobs := nodeJobs(t, []int{1, 1}, "unlucky", "9")
+		errs := make([]error, 2)
+		var running sync.WaitGroup
+		for i, job := range jobs {
+			running.Go(func() {
+				signals := make(chan os.Signal, 1)
+				job.Signals = signals
+				limits := Restarts{Max: 9, Notice: func(Attempt, int, time.Duration) {
+					if i == node {
+						signals <- syscall.SIGTERM
+					}
+				}}
+				_, _, errs[i] = limits.Run(ctx, job)
+			})
+		}
+		running.Wait()
+		for i, err := range errs {
+			require.Equal(t, 128+int(syscall.SIGTERM), exitStatus(err), "node %d: %v", i, err)
+		}
+		require.ErrorContains(t, errs[node], "before restart 1: SIGTERM came after ")
+		require.Equal(t, node == 0, strings.Contains(errs[node].Error(), "rank 0: ended "))
+		require.Regexp(t, fmt.Sprintf(`^restart 1: node %d, host \S+: SIGTERM came after `, node), errs[1-node].Error())
 	}
 }
 
