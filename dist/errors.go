@@ -57,7 +57,8 @@ type (
 	// those that wait themselves), By (the rank that waited), Seq, After, Hosts (of ranks on
 	// other ones).
 	TimeoutError = transport.TimeoutError
-	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine), Host (if another).
+	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine), Host (if another);
+	// Left and Hosts (of a receive from AnySource: all ranks that have left, and where they were).
 	PeerLostError = transport.PeerLostError
 	// AbortedError names a rank that gave up. Fields: By (that rank), Cause.
 	AbortedError = transport.AbortedError

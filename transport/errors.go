@@ -20,17 +20,19 @@ var ErrFailed = errors.New("the group has failed")
 // its process died. PID is 0 for a rank of this process. Host is the name of its host, "" if it is
 // this rank's; while ranks join, the text alone has it.
 //
-// Of a receive from any rank, Left are all ranks that have left, if there are several.
+// Of a receive from any rank, Left are all ranks that have left, if there are several, and Hosts
+// their hosts, by index: "" for that of this rank; nil if ranks are on one node.
 type PeerLostError struct {
-	Rank int
-	PID  int
-	Left []int
-	Host string
+	Rank  int
+	PID   int
+	Left  []int
+	Host  string
+	Hosts []string
 }
 
 func (e *PeerLostError) Error() string {
 	if len(e.Left) > 0 {
-		return fmt.Sprintf("peer lost: %s have left the group", RanksText(e.Left))
+		return fmt.Sprintf("peer lost: %s have left the group", placed(e.Left, e.Hosts))
 	}
 
 	switch {
@@ -72,13 +74,13 @@ func (e *TimeoutError) Error() string {
 
 	switch {
 	case len(e.Missing) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": waited for %s, which did not make this call", e.placed(e.Missing))
+		fmt.Fprintf(&b, ": waited for %s, which did not make this call", placed(e.Missing, e.Hosts))
 	case len(e.Missing) > 0:
-		fmt.Fprintf(&b, ": waited for %s, which did not join", e.placed(e.Missing))
+		fmt.Fprintf(&b, ": waited for %s, which did not join", placed(e.Missing, e.Hosts))
 	case len(e.Behind) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, e.placed(e.Behind))
+		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, placed(e.Behind, e.Hosts))
 	case len(e.Behind) > 0: // for a message, which may be another than that of the error
-		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, e.placed(e.Behind))
+		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, placed(e.Behind, e.Hosts))
 	}
 
 	if len(e.Left) > 0 {
@@ -94,9 +96,9 @@ func (e *TimeoutError) Error() string {
 }
 
 // placed returns the text of ranks, with the hosts of those that are on other ones.
-func (e *TimeoutError) placed(ranks []int) string {
+func placed(ranks []int, hosts []string) string {
 	on := make(map[string][]int)
-	for i, host := range e.Hosts[:min(len(e.Hosts), len(ranks))] {
+	for i, host := range hosts[:min(len(hosts), len(ranks))] {
 		on[host] = append(on[host], ranks[i])
 	}
 	delete(on, "")

@@ -29,7 +29,7 @@ func Renumber(err error, members []int) error {
 	}
 
 	if lost, ok := errors.AsType[*PeerLostError](err); ok {
-		return &PeerLostError{renumber(lost.Rank), lost.PID, all(lost.Left), lost.Host}
+		return &PeerLostError{renumber(lost.Rank), lost.PID, all(lost.Left), lost.Host, lost.Hosts}
 	}
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
 		return &TimeoutError{all(late.Missing), all(late.Behind), all(late.Left), all(late.Waiting), renumber(late.By), late.Seq, late.After, late.Hosts}

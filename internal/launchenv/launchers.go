@@ -14,7 +14,8 @@ type launcher struct {
 	// isGoccl: only goccl run sets the variables, so an incomplete set is an error, and one rank
 	// is a job.
 	isGoccl bool
-	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key; of goccl run both.
+	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key. If goccl
+	// run has started them, it sets both.
 	identify func(e environment, j *Job) error
 }
 

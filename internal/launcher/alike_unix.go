@@ -23,6 +23,7 @@ func (l *launcher) blameAlike(e *EndedError) {
 			alike = append(alike, i)
 		}
 	}
+
 	if len(alike) > 1 {
 		e.Cause, e.Blamed = CauseAlike, alike
 	}

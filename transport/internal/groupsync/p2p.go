@@ -204,6 +204,9 @@ func (l *P2P) findLost() error {
 	for peer := range l.isDead {
 		if peer != l.member.rank && len(l.isDead) > 2 {
 			e.Left = append(e.Left, peer)
+			if remote := l.member.group.remote; remote != nil {
+				e.Hosts = append(e.Hosts, remote.Host(peer))
+			}
 		}
 	}
 	return e
