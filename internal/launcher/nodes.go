@@ -140,10 +140,10 @@ func (n Nodes) Connect(ctx context.Context, command string) (*Launchers, error) 
 	return l, nil
 }
 
-// hostname returns the name of this host, which need not have one.
+// hostname returns the name of this host.
 func hostname() string {
 	name, _ := os.Hostname()
-	return text.Printable(name)
+	return text.Host(name)
 }
 
 // IsLoopback reports whether the nodes are all this host.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,9 @@ func Printable(s string) string {
 		return ' '
 	}, s)
 }
+
+// Host returns the name of a host as a message has it, "?" if it has none.
+func Host(name string) string { return cmp.Or(Printable(name), "?") }
 
 // List joins names with commas. Of many it names the first and counts the others; it returns
 // "none" for an empty list.

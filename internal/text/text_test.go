@@ -7,6 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A host without a name has one in messages, and no name moves the cursor.
+func TestHost(t *testing.T) {
+	require.Equal(t, "?", Host(""))
+	require.Equal(t, "node-a", Host("node-a"))
+	require.Equal(t, " [2Jnode", Host("\x1b[2Jnode"))
+}
+
 func TestDidYouMean(t *testing.T) {
 	names := []string{"direct", "ring", "tree"}
 	for unknown, want := range map[string]string{

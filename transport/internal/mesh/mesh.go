@@ -91,8 +91,8 @@ type link struct {
 func Connect(ctx context.Context, c *Config) (m *Mesh, err error) {
 	j := &joining{Config: c, identity: handshake.Identity{Secret: c.Secret}, begin: time.Now(), links: make(chan link, 4*c.Size)}
 	j.leader = newLeader(j)
-	name, _ := os.Hostname() // "" is a name as well
-	j.host = text.Printable(name)
+	name, _ := os.Hostname() // it need not have one
+	j.host = text.Host(name)
 	if j.Interface != "" && !j.IsLoopback {
 		j.from, err = interfaceAddress(j.Interface)
 	}

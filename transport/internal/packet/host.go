@@ -27,8 +27,8 @@ func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.p
 // share no memory.
 func describeHost(node int) string {
 	boot, pids, memory := machine()
-	name, _ := os.Hostname() // "" is a name as well
-	return fmt.Sprintf("%s %s %s:%d %d %s %q", boot, pids, memory, node, os.Getpid(), rand.Text(), text.Printable(name))
+	name, _ := os.Hostname() // it need not have one
+	return fmt.Sprintf("%s %s %s:%d %d %s %q", boot, pids, memory, node, os.Getpid(), rand.Text(), text.Host(name))
 }
 
 // parseHost parses a description that describeHost has made.
