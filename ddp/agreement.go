@@ -74,7 +74,7 @@ func describe(params []Parameter, views bool, opts *Options) (facts []agree.Fact
 		form = "parts of buckets"
 	}
 	add(form, "form of gradients")
-	add(opts.text(), "options")
+	facts = append(facts, opts.shared()...)
 	for i, b := range opts.Buffers {
 		add(b.text(), "buffer %d", i)
 	}

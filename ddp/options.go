@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"strings"
+
+	"github.com/goccl/goccl/ccl/agree"
 )
 
 // Options are the choices of a Reducer; the zero value has torch's defaults, except that buffers
@@ -84,14 +87,27 @@ func (o *Options) setDefaults() {
 	o.FirstBucketBytes = cmp.Or(o.FirstBucketBytes, 1<<20)
 }
 
-// text returns what all ranks have in common.
-func (o *Options) text() string {
+// shared returns what all ranks have in common, beside buffers.
+func (o *Options) shared() (facts []agree.Fact) {
 	var hooks []string
 	for _, t := range floats {
 		if hook := o.Hooks.of(t); hook != nil {
 			hooks = append(hooks, fmt.Sprintf("%T of %v", hook, t))
 		}
 	}
-	return fmt.Sprintf("name %q, buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, Shard %v, LogicalShards %d, KeepCheckpoints %d, hooks %s",
-		o.Name, o.FirstBucketBytes, o.BucketBytes, o.FindUnused, o.StaticGraph, o.BroadcastBuffers, o.Shard, o.LogicalShards, o.KeepCheckpoints, hooks)
+
+	add := func(name string, value any) {
+		facts = append(facts, agree.Fact{Name: "Options." + name, Value: fmt.Sprint(value)})
+	}
+	add("Name", fmt.Sprintf("%q", o.Name))
+	add("BucketBytes", o.BucketBytes)
+	add("FirstBucketBytes", o.FirstBucketBytes)
+	add("FindUnused", o.FindUnused)
+	add("StaticGraph", o.StaticGraph)
+	add("BroadcastBuffers", o.BroadcastBuffers)
+	add("Shard", o.Shard)
+	add("LogicalShards", o.LogicalShards)
+	add("KeepCheckpoints", o.KeepCheckpoints)
+	add("Hooks", cmp.Or(strings.Join(hooks, ", "), "none"))
+	return facts
 }

@@ -66,7 +66,7 @@ func TestMismatch(t *testing.T) {
 		"hooks": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
 			o.Hooks.Float32 = ddp.BFloat16()
 			return p
-		}, "options: "},
+		}, "Options.Hooks: none on ranks 0, 2; ddp.compressed[github.com/goccl/goccl/half.BFloat16] of float32 on rank 1"},
 		"order": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
 			slices.Reverse(p)
 			return p
@@ -75,7 +75,11 @@ func TestMismatch(t *testing.T) {
 		"options": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
 			o.FindUnused = true
 			return p
-		}, "options: "},
+		}, "Options.FindUnused: false on ranks 0, 2; true on rank 1"},
+		"name of the Reducer": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
+			o.Name = "other"
+			return p
+		}, `Options.Name: "ddp" on ranks 0, 2; "other" on rank 1`},
 		"form": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
 			p[0] = ddp.Param("a", make([]float32, 6), make([]float32, 6), 2, 3)
 			p[1] = ddp.Param("b", make([]float32, 4), make([]float32, 4))
