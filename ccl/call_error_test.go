@@ -47,7 +47,7 @@ func TestCallErrorSaysWhere(t *testing.T) {
 			File: file, Line: line + 1, Err: call.Err,
 		}, *call)
 		require.Equal(t, `ccl: all_reduce "grads of block 3" of 8 float32 by direct, call 2 at LINE, rank 0: `+
-			"timed out after 1ms in call 2: waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); "+
+			"timed out after 1ms: waited for rank 1, which did not make call 2 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); "+
 			`rank 1 last made call 1, all_reduce "grads of block 3" of 8 float32, and rejected it, and is in no call`, withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
@@ -66,8 +66,8 @@ func TestCallErrorSaysLastCall(t *testing.T) {
 			return ccl.Broadcast(bg, g[r], make([]int16, 9), 2)
 		})...))
 		err := sum(g[0], 7, ccl.WithTimeout(time.Millisecond))
-		require.Equal(t, "ccl: all_reduce of 7 float32 by direct, call 3 at LINE, rank 0: timed out after 1ms in call 3: "+
-			"waited for ranks 1, 2, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", withoutLines(err))
+		require.Equal(t, "ccl: all_reduce of 7 float32 by direct, call 3 at LINE, rank 0: timed out after 1ms: "+
+			"waited for ranks 1, 2, which did not make call 3 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); ranks 1, 2 last made call 2, broadcast of 9 int16 by direct, and are in no call", withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Len(t, failed.Last, 1)

@@ -372,7 +372,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 			require.Equal(t, []int{1}, timeout.Behind)
 			require.Empty(t, timeout.Missing)
 		}
-		require.True(t, strings.HasSuffix(errs[0].Error(), "rank 0 waited for rank 1 inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)"), errs[0])
+		require.True(t, strings.HasSuffix(errs[0].Error(), "rank 0 waited for rank 1 inside call 1 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)"), errs[0])
 	})
 }
 

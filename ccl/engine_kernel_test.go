@@ -94,7 +94,7 @@ func TestDeadlockedKernel(t *testing.T) {
 			require.ErrorAs(t, err, &failed)
 			require.Equal(t, (r+1)%3, failed.Awaited)
 			require.Equal(t, fmt.Sprintf(
-				"ccl: all_reduce of 5 float32 by wait, call 1 at LINE, rank %d: receive from rank %d: timed out after 1s in call 1: rank %d waited for rank %d inside this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)",
+				"ccl: all_reduce of 5 float32 by wait, call 1 at LINE, rank %d: receive from rank %d: timed out after 1s: rank %d waited for rank %d inside call 1 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)",
 				r, (r+1)%3, timeout.By, behind), withoutLines(err))
 		}
 	})

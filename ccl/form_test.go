@@ -128,7 +128,7 @@ func TestFormHalfway(t *testing.T) {
 			require.ErrorAs(t, errs[r], &aborted)
 			require.ErrorContains(t, errs[r], stop.Error())
 			require.Equal(t, 1, strings.Count(errs[r].Error(), "initialization of"), "%v", errs[r])
-			require.ErrorContains(t, errs[r], `group "halves" of ranks 1, 2, made by call 1: `, "it says which group could not be made")
+			require.ErrorContains(t, errs[r], `group "halves" of ranks 1, 2, made by form, call 1: `, "it says which group could not be made")
 			require.NotContains(t, errs[r].Error(), `("halves"`, "the name of the group has it")
 		}
 		var lost *transport.PeerLostError

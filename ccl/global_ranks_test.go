@@ -27,7 +27,7 @@ func TestErrorsOfGroupsNameRanksOfTheJob(t *testing.T) {
 		require.ErrorContains(t, err, " (of the job: rank 0 is 1, rank 1 is 3)")
 
 		err = ccl.AllReduce(bg, made[3], []int32{1}, []int32{1}, ccl.Sum, ccl.WithTimeout(20*time.Millisecond))
-		require.ErrorContains(t, err, "waited for rank 0, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call) (of the job: rank 0 is 1, rank 1 is 3)")
+		require.ErrorContains(t, err, "waited for rank 0, which did not make call 1 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call) (of the job: rank 0 is 1, rank 1 is 3)")
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, []int{1, 3}, failed.GlobalRanks)

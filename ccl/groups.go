@@ -55,7 +55,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if err = c.engine.end(err); err != nil || members == nil {
 		return nil, err
 	}
-	made, err := c.group(ctx, number, members, 0, opts)
+	made, err := c.group(ctx, coll, number, members, 0, opts)
 	if err != nil {
 		return nil, c.engine.formingError(coll, number, members, opts, err)
 	}
@@ -127,7 +127,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		if !slices.Contains(members, c.engine.rank) {
 			continue
 		}
-		group, failed := c.group(ctx, groupNumber(number, i), members, depths[i], opts)
+		group, failed := c.group(ctx, coll, groupNumber(number, i), members, depths[i], opts)
 		if made[i] = group; failed != nil && err == nil {
 			err, unmade = failed, members
 			interleave.Step()
@@ -220,8 +220,8 @@ func listsText(flat []int) string {
 
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber. It gives up after those that wait in groups with a smaller depth.
-func (c *Communicator) group(ctx context.Context, number uint64, members []int, depth int, opts []CallOption) (*Communicator, error) {
-	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.engine.number(number&(1<<transport.GroupCallBits-1)))
+func (c *Communicator) group(ctx context.Context, coll Collective, number uint64, members []int, depth int, opts []CallOption) (*Communicator, error) {
+	name := fmt.Sprintf("of %s, made by %v, call %d", transport.RanksText(members), coll, c.engine.number(number&(1<<transport.GroupCallBits-1)))
 	if label := mergeCallOptions(opts).label; label != "" {
 		name = strconv.Quote(label) + " " + name
 	}

@@ -157,7 +157,7 @@ func TestGroupsFailAlone(t *testing.T) {
 		err := sum(pairs[2], 3)
 		var aborted *transport.AbortedError
 		require.ErrorAs(t, err, &aborted)
-		require.ErrorContains(t, err, "on group of ranks 0, 2, made by call 1")
+		require.ErrorContains(t, err, "on group of ranks 0, 2, made by new_group, call 1")
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, pairs[2].Name(), failed.Group)

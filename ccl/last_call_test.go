@@ -52,8 +52,8 @@ func TestCallErrorSaysWhereTheMissingIs(t *testing.T) {
 		made := splits(t, g, "outer", "inner")
 		end := waiting(t, made[1][1], g[0])
 		_, err := g[0].Split(bg, 0, 0, soon)
-		require.True(t, strings.HasSuffix(err.Error(), `waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); rank 1 last made call 1, split "outer" by the engine, `+
-			`and is in call 1, barrier "elsewhere" on group "inner" of ranks 0, 1, made by call 1 of the group "outer" of ranks 0, 1, made by call 1`), err)
+		require.True(t, strings.HasSuffix(err.Error(), `waited for rank 1, which did not make call 2 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); rank 1 last made call 1, split "outer" by the engine, `+
+			`and is in call 1, barrier "elsewhere" on group "inner" of ranks 0, 1, made by split, call 1 of the group "outer" of ranks 0, 1, made by split, call 1`), err)
 		failed := requireFailed(t, err)
 		require.Len(t, failed.Last[0].Others, 1)
 		require.Equal(t, made[1][0].Name(), failed.Last[0].Others[0].Group)
@@ -109,12 +109,12 @@ func TestMissingRankOfManyGroups(t *testing.T) {
 		hidden := make(chan error, 1)
 		go func() { hidden <- made[99][1].Barrier(bg) }()
 		err := g[0].Barrier(bg, soon)
-		require.True(t, strings.HasSuffix(err.Error(), `; rank 1 last made call 100, split "group 99" by the engine, and is in call 1, barrier "elsewhere" on group "group 5" of ranks 0, 1, made by call 6`), err)
+		require.True(t, strings.HasSuffix(err.Error(), `; rank 1 last made call 100, split "group 99" by the engine, and is in call 1, barrier "elsewhere" on group "group 5" of ranks 0, 1, made by split, call 6`), err)
 		require.NoError(t, errors.Join(made[5][0].Barrier(bg), made[99][0].Barrier(bg), <-end, <-hidden))
 		err = made[7][0].Barrier(bg, soon)
 		require.True(t, strings.HasSuffix(err.Error(), "; rank 1 made no call of this group"), err)
 		err = made[99][0].Barrier(bg, soon)
-		require.True(t, strings.HasSuffix(err.Error(), "which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)"), err)
+		require.True(t, strings.HasSuffix(err.Error(), "which did not make call 2 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call)"), err)
 		for _, all := range made {
 			require.NoError(t, errors.Join(all[0].Close(), all[1].Close()))
 		}
@@ -133,7 +133,7 @@ func TestLabelsNameGroups(t *testing.T) {
 			made[r], err = g[r].NewGroup(bg, []int{0, 1}, ccl.WithLabel(fmt.Sprint("of ", r)))
 			return err
 		})...))
-		require.Equal(t, `"of 1" of ranks 0, 1, made by call 1`, made[1].Name())
+		require.Equal(t, `"of 1" of ranks 0, 1, made by new_group, call 1`, made[1].Name())
 		require.NoError(t, errors.Join(each(2, func(r int) error { return made[r].Barrier(bg) })...))
 		require.ErrorContains(t, made[0].Barrier(bg, soon), "; rank 1 last made call 1, barrier, and is in no call")
 		forms := make([][]*ccl.Communicator, 2)
@@ -142,7 +142,7 @@ func TestLabelsNameGroups(t *testing.T) {
 			return err
 		})...))
 		for _, list := range []int{1, 2} { // two groups of the same ranks, made by the same call
-			require.Equal(t, `"tensor" of ranks 1, 0, made by call 2`, forms[0][list].Name())
+			require.Equal(t, `"tensor" of ranks 1, 0, made by form, call 2`, forms[0][list].Name())
 			require.NoError(t, errors.Join(each(2, func(r int) error { return forms[r][list].Barrier(bg, ccl.WithLabel(fmt.Sprint("list ", list))) })...))
 		}
 		require.ErrorContains(t, forms[1][2].Barrier(bg, soon), `; rank 1 last made call 1, barrier "list 2", and failed in call 2, barrier on group "of 0"`)
@@ -200,7 +200,7 @@ func TestMissingHasBegunTheCall(t *testing.T) {
 		require.NoError(t, errors.Join(each(2, func(r int) error { return g[r].Barrier(bg) })...))
 		ends[1].enter = make(chan struct{})
 		end := waiting(t, g[1], g[0])
-		require.ErrorContains(t, g[0].Barrier(bg, soon), `timed out after 100ms in call 2: waited for rank 1, which did not make this call (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); `+
+		require.ErrorContains(t, g[0].Barrier(bg, soon), `timed out after 100ms: waited for rank 1, which did not make call 2 (to wait longer, set GOCCL_TIMEOUT, or the timeout of the call); `+
 			`rank 1 came to this call, barrier "elsewhere", and did not enter it`)
 		require.ErrorContains(t, g[0].Barrier(bg), "and did not enter it", "the next call says the same of the one that failed")
 		close(ends[1].enter)

@@ -89,11 +89,11 @@ func TestObserver(t *testing.T) {
 			`gather of rank 2 in "", label "", async false, context <nil>: call 4, 6 bytes by "direct", failed false`,
 			`all_reduce of rank 2 in "", label "", async false, context <nil>: call 5, 0 bytes by "", failed true`,
 			`split of rank 2 in "", label "", async false, context <nil>: call 6, 0 bytes by "", failed false`,
-			`all_reduce of rank 0 in "of ranks 2, 1, made by call 6", label "", async false, context <nil>: call 1, 12 bytes by "direct", failed false`,
-			`barrier of rank 0 in "of ranks 2, 1, made by call 6", label "", async false, context <nil>: not to its end`,
+			`all_reduce of rank 0 in "of ranks 2, 1, made by split, call 6", label "", async false, context <nil>: call 1, 12 bytes by "direct", failed false`,
+			`barrier of rank 0 in "of ranks 2, 1, made by split, call 6", label "", async false, context <nil>: not to its end`,
 		}, seen.all[2])
 		alone := seen.all[0]
-		require.Equal(t, `all_reduce of rank 0 in "of rank 0, made by call 6", label "", async false, context <nil>: call 0, 12 bytes by "", failed false`, alone[len(alone)-2])
+		require.Equal(t, `all_reduce of rank 0 in "of rank 0, made by split, call 6", label "", async false, context <nil>: call 0, 12 bytes by "", failed false`, alone[len(alone)-2])
 	})
 }
 

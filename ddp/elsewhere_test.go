@@ -30,14 +30,14 @@ var elsewhere = map[string]func(t *testing.T, first, last string){
 	// A rank that is out of data, and does not train within Join, is told what the others do in the meantime.
 	"out of data": func(t *testing.T, _, last string) {
 		t.Helper()
-		require.Regexp(t, `timed out after 2s in call \d+: waited for ranks? [^;]*, which did not make this call \(to wait longer[^;]*\); `+
+		require.Regexp(t, `timed out after 2s: waited for ranks? [^;]*, which did not make call \d+ \(to wait longer[^;]*\); `+
 			`ranks? [^;]* last made call \d+, new_group "ddp", and (is|are) in call \d+, all_reduce "bucket 0" of 1 float32 by direct `+
-			`on group "ddp" of ranks [^;]*, made by call \d+`+stepsHint, last)
+			`on group "ddp" of ranks [^;]*, made by new_group, call \d+`+stepsHint, last)
 	},
 	// The others are told what the rank does, at least the one that gives up first.
 	"waits for rank out of data": func(t *testing.T, first, _ string) {
 		t.Helper()
-		require.Regexp(t, `(?m)^ddp: bucket 0 \(w\): all_reduce "bucket 0" of 1 float32 by direct, call \d+ on group "ddp" of ranks .*: waited for rank \d, which did not make this call`+
+		require.Regexp(t, `(?m)^ddp: bucket 0 \(w\): all_reduce "bucket 0" of 1 float32 by direct, call \d+ on group "ddp" of ranks .*: waited for rank \d, which did not make call \d+`+
 			`.*; rank \d last made call \d+, all_reduce "bucket 0" of 1 float32 by direct, and is in call \d+, all_reduce "loss" of 1 float32 by direct `+
 			`on the default group`+stepsHint, first)
 	},
@@ -57,7 +57,7 @@ var elsewhere = map[string]func(t *testing.T, first, last string){
 	// A rank that saves alone is told that all ranks do, whether the others do nothing, a step, or a call of another group.
 	"saves alone": func(t *testing.T, first, last string) {
 		t.Helper()
-		require.Regexp(t, `ddp: barrier "ddp.Save", call \d+ at LINE on group "ddp" of .*: waited for [^;]*, which did not make this call \(to wait longer[^;]*\); [^;]*`+checkpointHint, first)
+		require.Regexp(t, `ddp: barrier "ddp.Save", call \d+ at LINE on group "ddp" of .*: waited for [^;]*, which did not make call \d+ \(to wait longer[^;]*\); [^;]*`+checkpointHint, first)
 		require.Contains(t, last, "aborted by rank 0")
 	},
 	"saves beside a step": func(t *testing.T, first, last string) {

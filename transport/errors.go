@@ -68,17 +68,13 @@ type TimeoutError struct {
 func (e *TimeoutError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "timed out after %v", e.After)
-	if e.Seq > 0 {
-		fmt.Fprintf(&b, " in call %d", e.Seq)
-	}
-
 	switch {
 	case len(e.Missing) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": waited for %s, which did not make this call", placed(e.Missing, e.Hosts))
+		fmt.Fprintf(&b, ": waited for %s, which did not make call %d", placed(e.Missing, e.Hosts), e.Seq)
 	case len(e.Missing) > 0:
 		fmt.Fprintf(&b, ": waited for %s, which did not join", placed(e.Missing, e.Hosts))
 	case len(e.Behind) > 0 && e.Seq > 0:
-		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, placed(e.Behind, e.Hosts))
+		fmt.Fprintf(&b, ": rank %d waited for %s inside call %d", e.By, placed(e.Behind, e.Hosts), e.Seq)
 	case len(e.Behind) > 0: // for a message, which may be another than that of the error
 		fmt.Fprintf(&b, ": rank %d waited for %s", e.By, placed(e.Behind, e.Hosts))
 	}

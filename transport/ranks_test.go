@@ -52,7 +52,7 @@ func TestErrorsNameHosts(t *testing.T) {
 		{&TimeoutError{Missing: []int{1}, Hosts: []string{"b"}}, "waited for rank 1 (host b), which did not join"},
 		{&TimeoutError{Missing: []int{1, 2}, Seq: 3, Hosts: []string{"b", "b"}}, "waited for ranks 1, 2 (host b), which"},
 		{&TimeoutError{Missing: []int{0, 4, 5, 6}, Seq: 3, Hosts: []string{"", "c", "b", "c"}}, "waited for ranks 0, 4-6 (rank 5 on host b, ranks 4, 6 on host c), which"},
-		{&TimeoutError{Behind: []int{2}, By: 1, Seq: 3, Hosts: []string{"c"}}, "rank 1 waited for rank 2 (host c) inside this call"},
+		{&TimeoutError{Behind: []int{2}, By: 1, Seq: 3, Hosts: []string{"c"}}, "rank 1 waited for rank 2 (host c) inside call 3"},
 		{&TimeoutError{Behind: []int{2}, By: 1}, "rank 1 waited for rank 2 (to wait longer"},
 	} {
 		require.ErrorContains(t, c.err, c.want)

@@ -84,7 +84,7 @@ type Group struct {
 }
 
 // madeBy is the part of a group's name that tells it from others of the same ranks.
-var madeBy = regexp.MustCompile(`, made by call \d+`)
+var madeBy = regexp.MustCompile(`, made by \w+, call \d+`)
 
 // Series returns the name of a group that it shares with those that a program makes of the same
 // ranks in the same way, again and again.

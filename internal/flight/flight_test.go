@@ -216,11 +216,11 @@ func TestCountersOfGroupsMadeAgain(t *testing.T) {
 	b, part := newBook(t)
 	barrier := b.NewWhat("barrier", "", "", "")
 	var kept, l Lane
-	b.Open(&kept, Group{Name: "of ranks 1, 2, made by call 1", Size: 2})
+	b.Open(&kept, Group{Name: "of ranks 1, 2, made by split, call 1", Size: 2})
 	kept.Count(barrier, Counter{Calls: 7})
 	b.Close(&kept)
 	for n := range 1000 {
-		b.Open(&l, Group{ID: uint64(n), Name: fmt.Sprintf("of ranks 0, 1, made by call %d of the group of ranks 0-2, made by call %d", n, n), Size: 2})
+		b.Open(&l, Group{ID: uint64(n), Name: fmt.Sprintf("of ranks 0, 1, made by split, call %d of the group of ranks 0-2, made by split, call %d", n, n), Size: 2})
 		l.Count(barrier, Counter{Calls: 1})
 		b.Close(&l)
 		calls := map[string]uint64{}

@@ -139,7 +139,7 @@ func job() *Job {
 	waiting := flight.Waiting{Of: map[int]flight.Lateness{0: {}, 10: {Share: 1, Ratio: 0.25}}}
 	return &Job{Node: "0", Host: "a", Restarts: 2, Waiting: waiting, Ranks: []flight.Rank{
 		{Rank: 0, PID: 77, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}}, Marks: marks},
-		{Rank: 10, PID: 78, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}, {ID: "0b", Name: `"pair" of ranks 0, 10, made by call 1`, Counters: counters}}, Counters: counters},
+		{Rank: 10, PID: 78, Groups: []flight.GroupCalls{{ID: "0a", Counters: counters}, {ID: "0b", Name: `"pair" of ranks 0, 10, made by new_group, call 1`, Counters: counters}}, Counters: counters},
 	}}
 }
 
@@ -215,14 +215,14 @@ func TestGroupsMadeAgain(t *testing.T) {
 	r := &j.Ranks[0]
 	again := r.Groups[0]
 	again.ID = "0c"
-	r.Groups[0].Name, again.Name = "of ranks 0, 1, made by call 3", "of ranks 0, 1, made by call 4"
+	r.Groups[0].Name, again.Name = "of ranks 0, 1, made by new_group, call 3", "of ranks 0, 1, made by new_group, call 4"
 	r.Groups = append([]flight.GroupCalls{again}, r.Groups...)
 	r.Marks = append(r.Marks, flight.Mark{Number: 4, Group: "0c", Step: 3, Label: "compute", At: time.Unix(1007, 0)})
 	text := written(t, j)
 	for _, line := range []string{`calls_total{rank="0",group="of ranks 0, 1",collective="all_reduce",node="0"} 24`, `step{rank="0",group="of ranks 0, 1",node="0"} 3`} {
 		require.Contains(t, text, "\ngoccl_"+line+"\n")
 	}
-	require.NotContains(t, text, "made by call")
+	require.NotContains(t, text, "made by")
 }
 
 // Marks that were overwritten hide how long a step took.

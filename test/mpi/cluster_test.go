@@ -140,9 +140,9 @@ func TestSurvivorsOnNodes(t *testing.T) {
 		dying, says    string
 	}{
 		{2, 2, "1", `peer lost: rank 1 \(pid \d+(, host \S+)?\) is gone`},
-		{3, 1, "1", `timed out after 3s in call \d+: waited for rank 1( \(host node2\))?,|peer lost: rank 1 \(pid \d+(, host node2)?\) is gone`},
+		{3, 1, "1", `timed out after 3s: waited for rank 1( \(host node2\))?,|peer lost: rank 1 \(pid \d+(, host node2)?\) is gone`},
 		// A rank of the node that outlives the other one by a moment may tell of it.
-		{2, 2, "2 3", `timed out after 3s in call \d+: waited for ranks 2, 3( \(host node2\))?,|peer lost: rank [23] `},
+		{2, 2, "2 3", `timed out after 3s: waited for ranks 2, 3( \(host node2\))?,|peer lost: rank [23] `},
 	} {
 		survives := func(t *testing.T, m mpi) {
 			c := newCluster(t, l.nodes)
@@ -186,7 +186,7 @@ func TestLinkCut(t *testing.T) {
 		c.await(t, "running")
 		c.link(t, 2, "down")
 		for rank := range 4 {
-			require.Regexp(t, `timed out after 3s in call \d+: waited for `+[]string{`(rank 2|rank 3|ranks 2, 3) \(host node2\),`, `(rank 0|rank 1|ranks 0, 1) \(host node1\),`}[rank/2], c.await(t, strconv.Itoa(rank)), "rank %d", rank)
+			require.Regexp(t, `timed out after 3s: waited for `+[]string{`(rank 2|rank 3|ranks 2, 3) \(host node2\),`, `(rank 0|rank 1|ranks 0, 1) \(host node1\),`}[rank/2], c.await(t, strconv.Itoa(rank)), "rank %d", rank)
 		}
 		c.link(t, 2, "up")
 		require.Error(t, j.wait(t))

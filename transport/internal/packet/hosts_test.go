@@ -15,9 +15,9 @@ func TestErrorsNameHosts(t *testing.T) {
 	_, err := ccl.Recv(t.Context(), g[0], make([]int32, 1), 2, 0, soon)
 	require.ErrorContains(t, err, "rank 0 waited for rank 2 (host host1) (to wait longer")
 	for _, err := range each(2, func(rank int) error { return g[rank].Barrier(t.Context(), soon) }) {
-		require.ErrorContains(t, err, "waited for rank 2 (host host1), which did not make this call")
+		require.ErrorContains(t, err, "waited for rank 2 (host host1), which did not make call 1")
 	}
-	require.ErrorContains(t, g[2].Barrier(t.Context()), "waited for rank 2, which did not make this call", "it is on this host")
+	require.ErrorContains(t, g[2].Barrier(t.Context()), "waited for rank 2, which did not make call 1", "it is on this host")
 
 	eps := packet.OnNodes(t, []int{0, 1})
 	g = preferring(t, time.Minute, eps)

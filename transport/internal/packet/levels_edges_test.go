@@ -246,7 +246,7 @@ func TestTextOfAnUnformedGroup(t *testing.T) {
 					}
 					defer c.Close()
 					if formed.Wait(); rank == 1 {
-						armed, wants = true, "group of ranks 0, 1, made by call 1: "
+						armed, wants = true, "group of ranks 0, 1, made by new_group, call 1: "
 					}
 					_, err = c.NewGroup(t.Context(), []int{0, 1})
 					return err
