@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -105,7 +108,10 @@ func withMeant(mistake *kong.ParseError) error {
 	text, guess, _ := strings.Cut(mistake.Error(), ", did you mean ")
 	argument, isArgument := strings.CutPrefix(text, "unexpected argument ")
 	isGuessed := guess != "" && guess != `"-h"?` // a letter is near each other one
-	if isGuessed || !isArgument && !strings.HasPrefix(text, "unknown flag ") {
+	switch {
+	case isGuessed:
+		return fmt.Errorf("%s, did you mean %s?", text, withoutAliases(guess, mistake.Context.Flags()))
+	case !isArgument && !strings.HasPrefix(text, "unknown flag "):
 		return mistake
 	}
 
@@ -125,6 +131,23 @@ func withMeant(mistake *kong.ParseError) error {
 		return fmt.Errorf("%s: did you mean goccl config check %s?", text, argument)
 	}
 	return fmt.Errorf("%s; goccl %s --help shows what it takes", text, of.Path())
+}
+
+// guessed matches a name in a guess.
+var guessed = regexp.MustCompile(`"[^"]+"`)
+
+// withoutAliases returns what a guess proposes, and a flag in place of each alias.
+func withoutAliases(guess string, flags []*kong.Flag) string {
+	names := guessed.FindAllString(guess, -1)
+	for i, name := range names {
+		for _, f := range flags {
+			if slices.Contains(f.Aliases, strings.Trim(name, `"-`)) {
+				names[i] = strconv.Quote("--" + f.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), " or ")
 }
 
 // commands lists the commands.
