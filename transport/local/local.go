@@ -117,7 +117,7 @@ type handle struct {
 	_          [128 - 72]byte
 }
 
-// endpoint implements transport.Endpoint.
+// endpoint implements transport.Endpoint, Memory and Recorder.
 type endpoint struct {
 	_ [128]byte // keeps memory of other ranks off the cache lines that this rank writes
 	*groupsync.Member
@@ -189,16 +189,13 @@ func (ep *endpoint) Withdraw() (ended bool) {
 func (ep *endpoint) Memory() transport.Memory   { return ep }
 func (ep *endpoint) Staging() transport.Staging { return nil }
 
-// Buffers implements transport.Memory.
 func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	h := &ep.group.handles[rank]
 	return h.send, h.recv
 }
 
-// Displs implements transport.Memory.
 func (ep *endpoint) Displs(rank int) []int { return ep.group.handles[rank].displs }
 
-// Records implements transport.Recorder.
 func (ep *endpoint) Records() (transport.Records, error) {
 	g := ep.group
 	g.recording.Do(func() { g.records = flight.NewHeap(ep.Size()) })
@@ -208,7 +205,6 @@ func (ep *endpoint) Records() (transport.Records, error) {
 // Free implements transport.Endpoint. The garbage collector frees the memory.
 func (ep *endpoint) Free() error { return nil }
 
-// Fail implements transport.Endpoint.
 func (ep *endpoint) Fail(f *transport.Failure) *transport.Failure {
 	defer ep.group.further.FailSeats()
 	return ep.Member.Fail(f)

@@ -12,7 +12,6 @@ type p2p struct {
 	rank  int
 }
 
-// P2P implements transport.Endpoint.
 func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 
 func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.get(l.rank, to) }

@@ -62,7 +62,6 @@ func (n *native) call(f func(c *abi.Comm) error) error {
 	return f(c)
 }
 
-// AllReduce implements transport.Collectives.
 func (n *native) AllReduce(data []byte, t transport.ElementType, op transport.ReduceOp) error {
 	return n.call(func(c *abi.Comm) error { return c.AllReduce(abi.InPlace, data, len(data)/t.Size(), t, op) })
 }
@@ -75,7 +74,6 @@ func (n *native) Reduce(in, out []byte, t transport.ElementType, op transport.Re
 	return n.call(func(c *abi.Comm) error { return c.Reduce(in, out, len(in)/t.Size(), t, op, root) })
 }
 
-// ReduceScatter implements transport.Collectives.
 func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.ElementType, op transport.ReduceOp) error {
 	return n.call(func(c *abi.Comm) error {
 		if counts == nil {
@@ -85,22 +83,18 @@ func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.Element
 	})
 }
 
-// Scan implements transport.Collectives.
 func (n *native) Scan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
 	return n.call(func(c *abi.Comm) error { return c.Scan(abi.InPlace, data, len(data)/t.Size(), t, op) })
 }
 
-// ExScan implements transport.Collectives.
 func (n *native) ExScan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
 	return n.call(func(c *abi.Comm) error { return c.ExScan(abi.InPlace, data, len(data)/t.Size(), t, op) })
 }
 
-// Broadcast implements transport.Collectives.
 func (n *native) Broadcast(data []byte, t transport.ElementType, root int) error {
 	return n.call(func(c *abi.Comm) error { return c.Broadcast(data, len(data)/t.Size(), t, root) })
 }
 
-// AllGather implements transport.Collectives.
 func (n *native) AllGather(all []byte, counts []int, t transport.ElementType) error {
 	return n.call(func(c *abi.Comm) error {
 		if counts == nil {
@@ -110,7 +104,6 @@ func (n *native) AllGather(all []byte, counts []int, t transport.ElementType) er
 	})
 }
 
-// Gather implements transport.Collectives.
 func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType, root int) error {
 	return n.call(func(c *abi.Comm) error {
 		block, count := blockOfRoot(c, root, block, all, t)
@@ -121,7 +114,6 @@ func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType
 	})
 }
 
-// Scatter implements transport.Collectives.
 func (n *native) Scatter(all, block []byte, counts []int, t transport.ElementType, root int) error {
 	return n.call(func(c *abi.Comm) error {
 		block, count := blockOfRoot(c, root, block, all, t)
@@ -141,7 +133,6 @@ func blockOfRoot(c *abi.Comm, root int, block, all []byte, t transport.ElementTy
 	return block, len(block) / t.Size()
 }
 
-// AllToAll implements transport.Collectives.
 func (n *native) AllToAll(in []byte, inCounts []int, out []byte, outCounts []int, t transport.ElementType) error {
 	return n.call(func(c *abi.Comm) error {
 		if inCounts == nil {

@@ -20,7 +20,6 @@ const shareTime = 20 * time.Millisecond
 // machine started: 1 + the core's number in the lowest 16 bits, the time above. 0: none.
 type lostCore uint64
 
-// LostCore implements groupsync.Processes.
 func (p *processes) LostCore(rank int) {
 	if interleave.IsSeeded() {
 		return

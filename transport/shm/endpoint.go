@@ -125,7 +125,6 @@ func (ep *endpoint) Complete() error {
 func (ep *endpoint) Claim() (int, bool) { return 0, false }
 func (ep *endpoint) Release(bool) error { return nil }
 
-// Memory implements transport.Endpoint.
 func (ep *endpoint) Memory() transport.Memory {
 	if ep.inPlace {
 		return ep
@@ -133,7 +132,6 @@ func (ep *endpoint) Memory() transport.Memory {
 	return nil
 }
 
-// Staging implements transport.Endpoint.
 func (ep *endpoint) Staging() transport.Staging {
 	if ep.inPlace {
 		return nil
@@ -150,7 +148,6 @@ func (ep *endpoint) Withdraw() (ended bool) {
 	return ep.WithdrawFromCopies()
 }
 
-// Fail implements transport.Endpoint.
 func (ep *endpoint) Fail(f *transport.Failure) *transport.Failure {
 	defer ep.further.FailSeats()
 	return ep.Member.Fail(f)
@@ -167,7 +164,6 @@ func (ep *endpoint) Close() error {
 // guard because other ranks may overwrite the arena.
 func (ep *endpoint) Vanished(any) error { return nil }
 
-// Free implements transport.Endpoint.
 func (ep *endpoint) Free() error {
 	err := ep.regions.free()
 	if ep.unmap != nil {

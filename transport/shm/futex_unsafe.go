@@ -66,7 +66,6 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	return token.Swap(noToken) == oneToken
 }
 
-// IsAsleep implements groupsync.Rest.
 func (p *processes) IsAsleep(sleeper int) bool { return p.tokens[sleeper].Load() == asleep }
 
 // Yield implements groupsync.Processes. It makes a raw system call; for any other the Go runtime
@@ -80,7 +79,6 @@ func (p *processes) Yield() bool {
 	return time.Since(start) < maxYield
 }
 
-// Dead implements groupsync.Processes.
 func (p *processes) Dead(rank int) (pid int, dead bool) {
 	return p.segment.pid(rank), !p.segment.isAlive(rank)
 }

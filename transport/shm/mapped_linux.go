@@ -7,9 +7,10 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// mapped is the endpoint of a rank that is a process. If the file is truncated, the memory that
-// it maps vanishes, and the next access faults. Methods outside of calls handle that themselves.
-// Methods of calls leave it to the caller, because a guard would cost as much as a whole call.
+// mapped implements transport.Endpoint and FaultGuard for a rank that is a process. If the file is
+// truncated, the memory that it maps vanishes, and the next access faults. Methods outside of calls
+// handle that themselves. Methods of calls leave it to the caller, because a guard would cost as
+// much as a whole call.
 type mapped struct {
 	*endpoint
 	segment     *segment
@@ -18,7 +19,6 @@ type mapped struct {
 	unmadeCount int              // number of groups that this rank could not make
 }
 
-// Vanished implements transport.FaultGuard.
 func (m *mapped) Vanished(v any) error {
 	mappings := []*segment{m.segment}
 	m.regions.mu.Lock() // the goroutine of the P2P may fault as well
@@ -60,12 +60,10 @@ func safely[T any](m *mapped, f func() T) (result T) {
 	return result
 }
 
-// Fail implements transport.Endpoint.
 func (m *mapped) Fail(f *transport.Failure) *transport.Failure {
 	return safely(m, func() *transport.Failure { return m.endpoint.Fail(f) })
 }
 
-// Conclude implements transport.Endpoint.
 func (m *mapped) Conclude(formed bool) (isFormed bool) {
 	return safely(m, func() bool { return m.endpoint.Conclude(formed) })
 }
@@ -73,21 +71,16 @@ func (m *mapped) Conclude(formed bool) (isFormed bool) {
 // WaitsFor is that of groupsync.Member.
 func (m *mapped) WaitsFor() int { return safely(m, m.endpoint.WaitsFor) }
 
-// Failure implements transport.Endpoint.
 func (m *mapped) Failure() *transport.Failure { return safely(m, m.endpoint.Failure) }
 
-// Fingerprint implements transport.Endpoint.
 func (m *mapped) Fingerprint(rank int) transport.Fingerprint {
 	return safely(m, func() transport.Fingerprint { return m.endpoint.Fingerprint(rank) })
 }
 
-// Reject implements transport.Endpoint.
 func (m *mapped) Reject(seq uint64, why string) {
 	m.safely(func() { m.endpoint.Reject(seq, why) })
 }
 
-// Withdraw implements transport.Endpoint.
 func (m *mapped) Withdraw() (ended bool) { return safely(m, m.endpoint.Withdraw) }
 
-// Close implements transport.Endpoint.
 func (m *mapped) Close() error { return safely(m, m.endpoint.Close) }

@@ -13,7 +13,6 @@ type p2p struct {
 	rank int
 }
 
-// P2P implements transport.Endpoint.
 func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {

@@ -54,10 +54,8 @@ type region struct {
 	isFreed bool   // guarded by of.mu
 }
 
-// Bytes implements transport.Region.
 func (r *region) Bytes() []byte { return r.bytes }
 
-// Free implements transport.Region.
 func (r *region) Free() error {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
@@ -140,7 +138,6 @@ const (
 	anywhere = math.MaxUint64 - 1 // the buffer is empty
 )
 
-// Region implements transport.Regions.
 func (ep *endpoint) Region(size int) (transport.Region, error) {
 	rs := ep.regions
 	rs.sweep()
@@ -225,7 +222,6 @@ func (ep *endpoint) showWithheld(e *transport.Arrival) error {
 	return nil
 }
 
-// Buffers implements transport.Memory.
 func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	s := ep.shown(rank)
 	return ep.shownMemory(rank, &s.send), ep.shownMemory(rank, &s.recv)

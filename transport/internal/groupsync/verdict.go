@@ -8,7 +8,7 @@ import (
 )
 
 // verdict is a rank's part in what the group agrees on: its failure, and whether it was formed.
-// Any goroutine may call its methods.
+// Its exported methods are those of transport.Endpoint. Any goroutine may call its methods.
 type verdict struct {
 	group  *Group
 	rank   int
@@ -56,10 +56,8 @@ func (v *verdict) store(f *transport.Failure) {
 	v.group.causes.Store(v.rank, v.stored.Load())
 }
 
-// Failed implements transport.Endpoint.
 func (v *verdict) Failed() bool { return v.group.words.fail.Load() != 0 }
 
-// Failure implements transport.Endpoint.
 func (v *verdict) Failure() *transport.Failure {
 	by := v.group.FailedBy()
 	switch by {
@@ -83,7 +81,6 @@ func (v *verdict) unreadable(by int) *transport.Failure {
 	return &transport.Failure{Kind: transport.FailureAborted, By: v.rank, Text: err.Error(), Cause: err}
 }
 
-// Conclude implements transport.Endpoint.
 func (v *verdict) Conclude(isFormed bool) bool {
 	if v.group.remote != nil {
 		v.group.remote.ProposeVerdict(isFormed)
