@@ -66,7 +66,6 @@ func (o *ReduceScatter[T]) Close() error { return o.line.group.close() }
 
 // line is the group of workers along one dimension of a partition.
 type line[T Number] struct {
-	kind          kind
 	group         *group
 	dim           int
 	counts        []int   // elements of each worker's part
@@ -77,7 +76,7 @@ type line[T Number] struct {
 }
 
 func newLine[T Number](ctx context.Context, k kind, p *partition.Partition, axis, dim int) (line[T], error) {
-	l := line[T]{kind: k, dim: dim}
+	l := line[T]{dim: dim}
 	if !p.Active() {
 		return l, nil
 	}

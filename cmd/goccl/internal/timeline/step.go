@@ -294,3 +294,12 @@ func hidden(parts []part, calls []transfer) float64 {
 	}
 	return 1 - float64(seen)/float64(total)
 }
+
+// rounding returns a hundredth to a thousandth of a time, a power of ten.
+func rounding(t time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for unit*1000 <= t {
+		unit *= 10
+	}
+	return unit
+}

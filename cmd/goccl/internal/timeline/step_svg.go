@@ -9,13 +9,22 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
+	"github.com/goccl/goccl/cmd/goccl/internal/svg"
 )
 
 // Measures of the picture of a step, in pixels.
 const (
-	laneHeight = 20
+	marginX    = 16
+	labelX     = 80 // width of the ranks' names
+	dataX      = marginX + labelX
+	dataWidth  = 1000
 	hiddenX    = 96 // width of the shares beside the data
-	letter     = 6  // width of a letter in a bar
+	titleY     = 24
+	topY       = 40
+	lineY      = 18 // of a line of text
+	laneHeight = 20
+	barHeight  = 14
+	letter     = 6 // width of a letter in a bar
 )
 
 // look is how a part is drawn.
@@ -50,8 +59,8 @@ func StepSVG(w io.Writer, j *inspect.Records) error {
 		return err
 	}
 
-	p := stepPicture{picture: picture{end: max(s.length, 1)}, looks: s.looks()}
-	p.Text(marginX, titleY, `font-size="15" font-weight="bold"`, s.title(j))
+	p := picture{end: max(s.length, 1), looks: s.looks()}
+	p.Text(marginX, titleY, `font-size="15" font-weight="bold"`, fmt.Sprintf("step %d of job %s, %d ranks", s.number, j.Name, s.group.Size))
 	p.Add(hatched)
 	p.Text(marginX, titleY+lineY, `fill="#555"`, s.summary())
 	y := topY + lineY + 4
@@ -62,10 +71,6 @@ func StepSVG(w io.Writer, j *inspect.Records) error {
 	y = p.legend(s, y+4)
 	_, err = io.WriteString(w, p.Document(dataX+dataWidth+hiddenX, float64(y)))
 	return err
-}
-
-func (s *step) title(j *inspect.Records) string {
-	return fmt.Sprintf("step %d of job %s, %d ranks", s.number, j.Name, s.group.Size)
 }
 
 // summary says how long the step took, and how much of its communication was hidden.
@@ -111,13 +116,20 @@ func (s *step) looks() map[string]look {
 	return all
 }
 
-type stepPicture struct {
-	picture
+// picture is a picture of a step over the time axis.
+type picture struct {
+	svg.Picture
+	end   time.Duration
 	looks map[string]look
 }
 
+// x returns the position of a time.
+func (p *picture) x(t time.Duration) float64 {
+	return dataX + dataWidth*float64(t)/float64(p.end)
+}
+
 // rank draws the lanes of a rank and returns the y below them.
-func (p *stepPicture) rank(r rankStep, y int) int {
+func (p *picture) rank(r rankStep, y int) int {
 	p.Text(marginX, float64(y+barHeight-2), `font-weight="bold"`, fmt.Sprintf("rank %d", r.rank))
 	if !r.found {
 		p.Add(`<text x="%d" y="%d" fill="#555">%s</text>`, dataX, y+barHeight-2, "its records of this step are gone")
@@ -147,7 +159,7 @@ func (p *stepPicture) rank(r rankStep, y int) int {
 }
 
 // call draws a call: hatched until all ranks have come to it, then filled.
-func (p *stepPicture) call(c transfer, y int) {
+func (p *picture) call(c transfer, y int) {
 	edge := ""
 	switch {
 	case c.failed:
@@ -167,7 +179,7 @@ func (p *stepPicture) call(c transfer, y int) {
 }
 
 // box draws a part of the axis, if it is not empty.
-func (p *stepPicture) box(from, to time.Duration, y int, look, title string) {
+func (p *picture) box(from, to time.Duration, y int, look, title string) {
 	if to <= from {
 		return
 	}
@@ -177,7 +189,7 @@ func (p *stepPicture) box(from, to time.Duration, y int, look, title string) {
 }
 
 // inside writes a text in a part of the axis, and reports whether that has room for it.
-func (p *stepPicture) inside(from, to time.Duration, y int, look, text string) bool {
+func (p *picture) inside(from, to time.Duration, y int, look, text string) bool {
 	x, end := p.x(from), p.x(to)
 	if float64(letter*len([]rune(text))+6) > end-x {
 		return false
@@ -194,8 +206,20 @@ func shortened(text string, letters int) string {
 	return text
 }
 
+// axis draws the time axis and returns the y below it.
+func (p *picture) axis(y int) int {
+	const ticks = 5
+	for i := range ticks + 1 {
+		t := p.end * time.Duration(i) / ticks
+		x := p.x(t)
+		p.Add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#888"/>`, x, y, x, y+4)
+		p.Add(`<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`, x, y+lineY, t.Round(rounding(p.end)))
+	}
+	return y + 2*lineY
+}
+
 // legend draws the legend below the data and returns the height of the picture.
-func (p *stepPicture) legend(s *step, y int) int {
+func (p *picture) legend(s *step, y int) int {
 	const start = dataX + 8
 	x := start
 	entry := func(look, text string) {
