@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -305,10 +307,13 @@ func prolong(limit time.Duration, steps int) time.Duration {
 const leastStep = 500 * time.Millisecond
 
 // Overlap runs onLeaders and onNode at the same time, on a leader, and returns when both have
-// returned. It returns the first error of a call of a level.
+// returned. It returns the first error of a call of a level, and otherwise those of both.
 //
 // onLeaders runs on another goroutine. Of the call it uses Leaders alone, and onNode Node alone.
-// The two touch no common memory.
+// Neither calls Overlap, and the two touch no common memory.
+//
+// If onLeaders panics, that is the error of the call; if it ends its goroutine by runtime.Goexit,
+// so does Overlap.
 func (c *Call) Overlap(onLeaders, onNode func() error) error {
 	levels := c.engine.levels
 	var beside interleave.WaitGroup
@@ -321,17 +326,45 @@ func (c *Call) Overlap(onLeaders, onNode func() error) error {
 	defer end() // also after a panic
 
 	var leading error
+	hasEnded := false // not by runtime.Goexit
 	levels.overlapping = true
 	beside.Go(func() {
-		leading = errGoexit // unless it returns
+		defer func() {
+			if v := recover(); v != nil {
+				hasEnded = true
+				leading = levels.fail(c, &KernelPanicError{Kernel: c.name(), Value: v, Stack: debug.Stack()})
+			}
+		}()
 		leading = onLeaders()
+		hasEnded = true
 	})
+
 	err := onNode()
 	end()
-	if c.err != nil {
+	switch {
+	case !hasEnded:
+		runtime.Goexit()
+	case c.err != nil:
 		return c.err
 	}
 	return errors.Join(err, leading)
+}
+
+// errorOf returns the error of a kernel's call, nil if it has none.
+func (l *levels) errorOf(c *Call) error {
+	l.ending.Lock()
+	defer l.ending.Unlock()
+	return c.err
+}
+
+// fail makes err the error of a kernel's call, unless that has one. It returns the one that is.
+func (l *levels) fail(c *Call, err error) error {
+	l.ending.Lock()
+	defer l.ending.Unlock()
+	if c.err == nil {
+		_ = c.fail(err)
+	}
+	return c.err
 }
 
 // Rank returns this rank's number in the level.
@@ -421,20 +454,14 @@ func (l *Level) call(a *arguments, blocks *lists) error {
 	err := l.engine.run(c.engine.entry.Ctx, a, blocks, l.opts[:])
 	l.countWaits()
 
-	levels := c.engine.levels
-	levels.ending.Lock()
-	defer levels.ending.Unlock()
-	switch {
-	case c.err != nil:
-		return c.err
-	case err == nil:
-		return nil
+	if err == nil {
+		return c.engine.levels.errorOf(c)
 	}
 	f, what := l.engine.ep.Failure(), a.coll.String()+" of "+l.engine.name
 	if f == nil { // it was closed, or the kernel's buffers are wrong
-		return c.fail(fmt.Errorf("%s: %w", what, err))
+		return c.engine.levels.fail(c, fmt.Errorf("%s: %w", what, err))
 	}
-	return c.fail(&levelError{what, err, l.outward(f), &c.engine.group})
+	return c.engine.levels.fail(c, &levelError{what, err, l.outward(f), &c.engine.group})
 }
 
 // countWaits adds how long a call of the level has waited to the waits of the kernel's call. Beside
@@ -455,8 +482,8 @@ func (l *Level) outward(f *transport.Failure) *transport.Failure {
 	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
 	switch f.Kind {
 	case transport.FailureTimeout, transport.FailureStuck:
-		if late := l.culprits(out.Ranks); !slices.Equal(late, out.Ranks) {
-			out.Kind, out.Ranks = transport.FailureStuck, late
+		if late := l.culprits(out.Ranks); l.kernel.engine.stage.inside || !slices.Equal(late, out.Ranks) {
+			out.Kind, out.Ranks = transport.FailureStuck, late // all ranks have made the kernel's call
 		}
 	case transport.FailureMismatch, transport.FailureOverlap, transport.FailureRejected:
 		// The kernel's calls of the level do not match.

@@ -104,6 +104,7 @@ func (o *Options) shared() (facts []agree.Fact) {
 	add("FirstBucketBytes", o.FirstBucketBytes)
 	add("FindUnused", o.FindUnused)
 	add("StaticGraph", o.StaticGraph)
+
 	add("BroadcastBuffers", o.BroadcastBuffers)
 	add("Shard", o.Shard)
 	add("LogicalShards", o.LogicalShards)

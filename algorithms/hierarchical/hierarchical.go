@@ -130,11 +130,17 @@ func broadcastPiece(c *ccl.Call, i, n int) error {
 }
 
 // piece returns piece i of n.
-func piece(b ccl.Buffer, i, n int) ccl.Buffer { return b.Slice(b.Len()*i/n, b.Len()*(i+1)/n) }
+func piece(b ccl.Buffer, i, n int) ccl.Buffer {
+	length, end := b.Len()/n, b.Len()
+	if i+1 < n {
+		end = length * (i + 1)
+	}
+	return b.Slice(length*i, end)
+}
 
 // pieces returns the number of pieces of an all-reduce.
 func pieces(s ccl.Shape) int {
-	return min(max(1, s.Bytes/int(s.Params.(*Params).Chunk)), mostPieces)
+	return int(min(max(1, ccl.ByteSize(s.Bytes)/s.Params.(*Params).Chunk), mostPieces))
 }
 
 // mostPieces is for links with a delay, which each piece meets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -77,9 +78,13 @@ func (p placed) Fail(f *transport.Failure) *transport.Failure {
 // onNodes returns the communicators of ranks on nodes with these numbers, by rank. All that can be is done by two levels. The
 // test closes them.
 func onNodes(t *testing.T, nodes ...int) []*ccl.Communicator {
-	c, err := config.Parse("ccl.yaml", []byte(preferred))
+	return connect(t, preferred, ccl.DefaultRegistry(), nodes...)
+}
+
+func connect(t *testing.T, file string, algorithms ccl.Registry, nodes ...int) []*ccl.Communicator {
+	c, err := config.Parse("ccl.yaml", []byte(file))
 	require.NoError(t, err)
-	settings, err := c.Resolve(config.Request{Ranks: len(nodes)})
+	settings, err := c.Resolve(config.Request{Ranks: len(nodes), Registry: algorithms})
 	require.NoError(t, err)
 	comms := make([]*ccl.Communicator, len(nodes))
 	on := &machine{nodes: nodes}
@@ -197,6 +202,54 @@ func TestTwoLevels(t *testing.T) {
 			})
 			for _, err := range errs {
 				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// A kernel that panics beside the calls of a node, or ends that goroutine, fails the call on all ranks.
+func TestOverlapThatPanics(t *testing.T) {
+	const file = `version: 1
+algorithms: {direct: {module: direct}, custom: {module: custom}}
+rules: [{nodes: "2-", algorithm: custom}, {algorithm: direct}]
+`
+	for name, c := range map[string]struct {
+		onLeaders func() error
+		text      string
+	}{
+		"panic": {func() error { panic("boom") }, "kernel custom all_reduce panicked at hierarchical_test.go:"},
+		"nil":   {nil, "kernel custom all_reduce panicked"},
+		"end":   {func() error { runtime.Goexit(); return nil }, "ended its goroutine by runtime.Goexit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			algorithms := ccl.DefaultRegistry()
+			algorithms["custom"] = &ccl.Algorithm{Name: "custom", Doc: "of a test", Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: {
+				Doc: "of a test", Cost: func(ccl.Shape) ccl.Cost { return ccl.Cost{} }, TwoLevels: true, Ordered: true,
+				Run: func(call *ccl.Call) error {
+					onNode := func() error { return call.Node().Broadcast(call.Out(), 0) }
+					if call.Rank() != 2 {
+						return onNode()
+					}
+					return call.Overlap(c.onLeaders, onNode)
+				},
+			}}}
+			g := connect(t, file, algorithms, 0, 0, 1, 1)
+			returned := make([]bool, len(g))
+			errs := each(g, func(rank int) error {
+				x := make([]int64, 10)
+				if err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum); err != nil {
+					returned[rank] = true
+					return err
+				}
+				err := g[rank].Barrier(t.Context())
+				returned[rank] = true
+				return err
+			})
+			for rank, err := range errs {
+				require.Equal(t, name != "end" || rank != 2, returned[rank], "rank %d", rank)
+				if returned[rank] {
+					require.ErrorContains(t, err, c.text, "rank %d", rank)
+				}
 			}
 		})
 	}

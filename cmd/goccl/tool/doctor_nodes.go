@@ -16,7 +16,6 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/internal/handshake"
 	"github.com/goccl/goccl/internal/launcher"
-	"github.com/goccl/goccl/internal/text"
 )
 
 // nodesTime is how long the nodes wait for each other, and answerTime how long for one answer.
@@ -95,7 +94,7 @@ func examineNode(ctx context.Context, n launcher.Nodes) ([][]doctor.Finding, err
 // describeNode returns what this node says of itself.
 func describeNode(n launcher.Nodes, at *net.TCPAddr) nodeFacts {
 	name, _ := os.Hostname() // it need not have one
-	f := nodeFacts{Host: text.Host(name), Address: at.String(), Version: version(), Values: make(map[string]config.Setting)}
+	f := nodeFacts{Host: cmp.Or(name, "?"), Address: at.String(), Version: version(), Values: make(map[string]config.Setting)}
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
 		addresses, _ := i.Addrs()
