@@ -404,7 +404,7 @@ func TestShardOnSomeRanks(t *testing.T) {
 	}) {
 		var m *ccl.MismatchError
 		require.ErrorAs(t, err, &m)
-		require.Equal(t, "options", m.Field)
+		require.Equal(t, "Options.Shard", m.Field)
 	}
 }
 
