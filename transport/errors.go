@@ -21,7 +21,7 @@ var ErrFailed = errors.New("the group has failed")
 // this rank's; while ranks join, the text alone has it.
 //
 // Of a receive from any rank, Left are all ranks that have left, if there are several, and Hosts
-// their hosts, by index: "" for that of this rank; nil if ranks are on one node.
+// their hosts, by index: "" for that of this rank; nil if the transport connects no nodes.
 type PeerLostError struct {
 	Rank  int
 	PID   int
